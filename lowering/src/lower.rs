@@ -21,7 +21,7 @@ use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, FloatKind, Op, Type, Value};
 use std::rc::Rc;
 use std::sync::Arc;
-use ttopt_dialect::tt::types::TENSOR_DESC;
+use ttopt_dialect::tt::types::{TENSOR_DESC, TensorDescType};
 use ttopt_dialect::ttg::types::{ASYNC_TOKEN, MemDescType};
 use ttopt_dialect::ttng::types::TENSOR_DESC_IM2COL;
 use ttopt_passes::analysis::axis_info::AxisInfoAnalysis;
@@ -257,10 +257,21 @@ impl<'a, 'c> Lower<'a, 'c> {
         if ty.is(&ASYNC_TOKEN) {
             return Ok(0);
         }
+        if let Some(types) = self.descriptor_types(ty)? {
+            return Ok(types.len());
+        }
         if ty.as_tensor().is_none() {
             return Ok(1);
         }
         Ok(1 << self.layout(ty)?.in_bits(Dim::REGISTER))
+    }
+
+    /// The types of the values that a tensor descriptor is, where these are several.
+    pub fn descriptor_types(&mut self, ty: Type<'c>) -> Lowered<Option<Vec<Type<'c>>>> {
+        match TensorDescType::cast(ty) {
+            Some(desc) => self.target.descriptor_types(&mut self.emit, desc.shape().len()),
+            None => Ok(None),
+        }
     }
 
     /// LLVM types of a thread's values.
@@ -273,6 +284,10 @@ impl<'a, 'c> Lower<'a, 'c> {
                 continue;
             }
             if ty.is(&ASYNC_TOKEN) {
+                continue;
+            }
+            if let Some(types) = self.descriptor_types(ty)? {
+                flat.extend(types);
                 continue;
             }
             let element = self.register_type(ty.element())?;

@@ -505,6 +505,13 @@ pub trait Target {
     fn refuses_name(&self, name: &str, is_kernel: bool) -> Option<String>;
     /// Why assembly of the target cannot name a function of another module so.
     fn refuses_symbol(&self, name: &str) -> Option<String>;
+    /// The values that a tensor descriptor of so many dimensions is, where it is not one pointer.
+    ///
+    /// # Errors
+    /// When a type cannot be made.
+    fn descriptor_types<'c>(&self, _: &mut Emit<'c>, _: usize) -> Lowered<Option<Vec<Type<'c>>>> {
+        Ok(None)
+    }
     /// Attributes of a kernel's argument that is a tensor descriptor, made by the launcher: name and MLIR syntax.
     fn descriptor_attrs(&self) -> Vec<(&'static str, String)>;
     /// Discardable attributes of a kernel's function: name and MLIR syntax.

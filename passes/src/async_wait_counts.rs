@@ -8,6 +8,9 @@
 //! buffer instructions of 16 bytes, all of which is stored to shared memory an iteration later, so that LLVM neither leaves one out nor makes one
 //! of two. Other loads, and stores, only make a wait longer.
 //!
+//! Tensor operations of groups have a counter of their own (`s_wait_tensorcnt`): where a function has such loads, each wait becomes one for that, and
+//! one for copies, where there are some. Each is one instruction, and so are those from shared memory.
+//!
 //! A forward dataflow problem: at each operation, the fewest loads of the group that is open and of each closed group, the
 //! latest first. `amdg.async_wait` of somebody else's counts instructions that are not ours: it becomes a wait for all.
 
@@ -22,11 +25,14 @@ use crate::shared_memory::once::ONCE;
 use crate::shared_memory::one_thread::ALONE;
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
-use mlir_host::ir::{Op, Walk};
+use mlir_host::ir::{Op, Value, Walk};
 use mlir_host::match_op;
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::upstream::ForOp;
 use ttopt_dialect::amdg;
+use ttopt_dialect::amdg::ops::{
+    AsyncTdmCopyGlobalToLocalOp, AsyncTdmCopyLocalToGlobalOp, AsyncTdmIntrinsicWaitOp,
+};
 use ttopt_dialect::tt::ops::{CallOp, FuncOp, LoadOp};
 use ttopt_dialect::ttg::ops::{
     AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp, LocalAllocOp, LocalStoreOp,
@@ -75,6 +81,8 @@ struct Loads {
     all: u32,
     /// Of these, what is loaded to registers.
     to_registers: u32,
+    /// Tensor operations, which have a counter of their own.
+    tensors: u32,
 }
 
 impl Loads {
@@ -82,11 +90,16 @@ impl Loads {
         Loads {
             all: (self.all + other.all).min(MOST),
             to_registers: (self.to_registers + other.to_registers).min(MOST),
+            tensors: (self.tensors + other.tensors).min(MOST),
         }
     }
 
     fn fewest(self, other: Loads) -> Loads {
-        Loads { all: self.all.min(other.all), to_registers: self.to_registers.min(other.to_registers) }
+        Loads {
+            all: self.all.min(other.all),
+            to_registers: self.to_registers.min(other.to_registers),
+            tensors: self.tensors.min(other.tensors),
+        }
     }
 }
 
@@ -104,7 +117,10 @@ fn step<'c>(op: Op<'c>, axis: &AxisInfoAnalysis<'c>, target: &TargetDesc) -> Res
             let plan = plans::copy_accesses(copy, axis, target).map_err(|why| error(op, &why))?;
             let always = plans::is_always_issued(copy, &plan);
             let all = if always { plan.accesses.len() as u32 } else { 0 };
-            Step::Load(Loads { all, to_registers: 0 })
+            Step::Load(Loads { all, ..Loads::default() })
+        },
+        AsyncTdmCopyGlobalToLocalOp | AsyncTdmCopyLocalToGlobalOp => {
+            Step::Load(Loads { tensors: 1, ..Loads::default() })
         },
         LoadOp => {
             let pinned = [PINNED, BUFFER].iter().all(|mark| op.attr(mark).is_some());
@@ -116,7 +132,7 @@ fn step<'c>(op: Op<'c>, axis: &AxisInfoAnalysis<'c>, target: &TargetDesc) -> Res
             };
             let wide = plan.vec_elems * plan.elem_bits == WIDEST;
             let all = if wide { plan.accesses.len() as u32 } else { 0 };
-            Step::Load(Loads { all, to_registers: all })
+            Step::Load(Loads { all, to_registers: all, tensors: 0 })
         },
         AsyncCommitGroupOp => Step::Commit,
         CallOp => Step::Forget,
@@ -141,6 +157,9 @@ fn update<'c>(function: Op<'c>, axis: &AxisInfoAnalysis<'c>, target: &TargetDesc
     let wanted = graph.ops().iter().filter_map(|op| AsyncWaitOp::cast(*op)).map(|wait| wait.num()).max();
     let kept = 1 + wanted.map_or(0, |most| most.clamp(0, i64::from(MOST)) as usize);
     let before = solve(&graph, &steps, kept);
+    let copies = |op: &Op<'c>| AsyncCopyGlobalToLocalOp::cast(*op).is_some();
+    let moves = |op: &Op<'c>| AsyncTdmCopyGlobalToLocalOp::cast(*op).is_some();
+    let (copies, moves) = (graph.ops().iter().any(copies), graph.ops().iter().any(moves));
     for (op, groups) in graph.ops().iter().zip(before) {
         if let Some(wait) = amdg::ops::AsyncWaitOp::cast(*op) {
             replace(*op, wait.async_token().collect(), 0)?;
@@ -151,7 +170,25 @@ fn update<'c>(function: Op<'c>, axis: &AxisInfoAnalysis<'c>, target: &TargetDesc
             let open = groups.first().map_or(0, |open| open.to_registers);
             let closed = groups.iter().skip(1).take(left).map(|group| group.all).sum::<u32>();
             let loads = (open + closed).min(MOST);
-            replace(*op, wait.async_token().collect(), loads.into())?;
+            // Of what is open all is behind the groups.
+            let tensors = groups.first().map_or(0, |open| open.tensors)
+                + groups.iter().skip(1).take(left).map(|group| group.tensors).sum::<u32>();
+            let mut tokens: Vec<Value<'c>> = wait.async_token().collect();
+            if moves {
+                let count = i64::from(tensors.min(MOST));
+                let made = AsyncTdmIntrinsicWaitOp::build(op.loc(), &tokens, count)
+                    .results(&[op.result(0).ty()])
+                    .detached()?
+                    .op();
+                made.move_before(*op);
+                tokens = vec![made.result(0)];
+                if !copies {
+                    op.result(0).replace_all_uses_with(made.result(0));
+                    op.erase();
+                    continue;
+                }
+            }
+            replace(*op, tokens, loads.into())?;
         }
     }
     Ok(())

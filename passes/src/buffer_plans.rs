@@ -4,7 +4,7 @@ use crate::plans::{fragment, layout, word_bits};
 use linear_layout::encoding::NvmmaShared;
 use linear_layout::f2::Echelon;
 use linear_layout::plan::{
-    AddressFacts, FragmentWords, LdsLoadPlan, SharedAccessPlan, TmaMap, TmaPlan, TmaRowsPlan,
+    AddressFacts, FragmentWords, LdsLoadPlan, SharedAccessPlan, TdmPlan, TmaMap, TmaPlan, TmaRowsPlan,
 };
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding, LinearLayout};
@@ -374,6 +374,32 @@ pub fn tma_rows(
     let encoding = tma_layout(desc, buffer.encoding())?;
     let shape: Vec<u64> = buffer.shape().iter().map(|size| *size as u64).collect();
     TmaRowsPlan::new(&encoding, &shape, &*layout(numbers)?, target).map_err(|err| err.to_string())
+}
+
+/// How a block of a descriptor is copied by the tensor data mover between global memory and `buffer`, which may lack leading dimensions of one element; with
+/// [`Direction::Store`] to the buffer.
+///
+/// # Errors
+/// When it cannot be.
+pub fn tdm(
+    desc: TensorDescType<'_>,
+    buffer: MemDescType<'_>,
+    warps: u32,
+    direction: Direction,
+    target: &TargetDesc,
+) -> Result<TdmPlan, String> {
+    if is_part(buffer) {
+        let ty = buffer.ty();
+        return Err(format!("{ty} is a part of a buffer, whose bytes do not lie together"));
+    }
+    if !holds_block(desc, &buffer.shape()) {
+        let (block, shape) = (desc.shape(), buffer.shape());
+        return Err(format!("blocks of {block:?} in a buffer of {shape:?} are not supported"));
+    }
+    let memory = BufferLayout::of(buffer)?;
+    let bits = word_bits(desc.signless_element())?;
+    TdmPlan::new(&memory.layout, &memory.padding, bits, warps, direction, target)
+        .map_err(|err| err.to_string())
 }
 
 fn tma_layout(desc: TensorDescType<'_>, layout: Attr<'_>) -> Result<NvmmaShared, String> {

@@ -33,7 +33,7 @@ use mlir_host::upstream::Dialect;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use ttopt_dialect::tt::ops::{
-    BroadcastOp, ExpandDimsOp, ExternElementwiseOp, GatherOp, LoadOp, ReduceOp, ScanOp,
+    BroadcastOp, DescriptorLoadOp, ExpandDimsOp, ExternElementwiseOp, GatherOp, LoadOp, ReduceOp, ScanOp,
 };
 use ttopt_dialect::ttg::attrs::encoding;
 use ttopt_dialect::ttg::infer;
@@ -101,7 +101,34 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
         }
         apply(&mut rewriter, access, layout)?;
     }
+    let target = layouts.machine.target.as_ref();
+    if target.is_some_and(|target| target.primitives.tensor_data_mover) {
+        for op in ops.into_iter().filter(|op| DescriptorLoadOp::cast(*op).is_some()) {
+            wide_block(&mut rewriter, op, &layouts)?;
+        }
+    }
     Ok(())
+}
+
+/// Gives a block that a tensor operation moves to shared memory the layout in which threads read from there the most at once, along its rows.
+fn wide_block<'c>(rewriter: &mut IrRewriter<'c>, load: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
+    let Some(tensor) = load.result(0).ty().as_tensor() else { return Ok(()) };
+    let shape = tensor.shape();
+    let machine = &layouts.machine;
+    let row = shape.last().map_or(1, |size| size.unsigned_abs());
+    let bits = u64::from(tensor.element().bits().unwrap_or(8).max(8));
+    let all: u64 = shape.iter().map(|size| size.unsigned_abs()).product();
+    let each = (all / (machine.threads_per_warp * machine.num_warps).max(1)).max(1);
+    let mut sizes = vec![1; shape.len()];
+    if let Some(last) = sizes.last_mut() {
+        *last = (machine.vector_bits() / bits).max(1).min(row).min(each);
+    }
+    let order: Vec<usize> = (0..shape.len()).rev().collect();
+    let layout = layouts.blocked(machine.blocked(&shape, &sizes, &order)).map_err(|why| error(load, why))?;
+    if layout_of(load.result(0)).is_none_or(|old| equivalent(old, layout, &shape)) {
+        return Ok(());
+    }
+    lay_out_results(rewriter, load, layout)
 }
 
 fn access<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, machine: &Machine) -> Option<Access<'c>> {
@@ -919,6 +946,11 @@ fn apply<'c>(rewriter: &mut IrRewriter<'c>, access: &Access<'c>, layout: Attr<'c
     for i in 0..op.num_operands() {
         convert_operand(rewriter, op, i, layout)?;
     }
+    lay_out_results(rewriter, op, layout)
+}
+
+/// Gives the results of `op` another layout, from which their uses convert them.
+fn lay_out_results<'c>(rewriter: &mut IrRewriter<'c>, op: Op<'c>, layout: Attr<'c>) -> Result<(), Reported> {
     for result in op.results().filter(|result| result.ty().as_tensor().is_some()) {
         let before = result.ty();
         set_layout(result, layout);

@@ -86,6 +86,7 @@ pub mod schedule;
 pub mod shared_memory;
 pub mod sink_loads;
 mod small_tensors;
+pub mod tensor_moves;
 mod test_passes;
 #[cfg(test)]
 mod testing;
@@ -136,5 +137,7 @@ pub static PASSES: &[&PassDef] = &[
     &tma::proxy_fences::PROXY_FENCE_INSERTION,
     &global_scratch::GLOBAL_SCRATCH_MEMORY_ALLOCATION,
     &kernel_decisions::TRITONGPU_KERNEL_DECISIONS,
+    &tensor_moves::STAGE_TENSORS,
+    &tensor_moves::MOVE_TENSORS,
     &test_passes::TEST_PRINT_AXIS_INFO,
 ];

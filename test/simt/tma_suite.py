@@ -1,9 +1,10 @@
 """Kernels that access tensors through descriptors: generated TTIR, run on the simulator with tensor maps (cuda:90)
 and with pointers (cuda:80), which must agree in every byte.
 
-    tma_suite.py --ttsim TTSIM --ttc TTC --work DIR [--num-ctas N] [NAME ...]
+    tma_suite.py --ttsim TTSIM --ttc TTC --work DIR [--num-ctas N] [--mover] [NAME ...]
 
-What copies cannot move is accessed through pointers on both targets; ttc says how often there are tensor maps.
+What copies cannot move is accessed through pointers on both targets; ttc says how often there are tensor maps. With --mover the targets
+are hip:gfx1250, with tensor operations, and hip:gfx942, and indices are not negative.
 """
 import array
 import random
@@ -38,6 +39,8 @@ def write_npy(path, dtype, shape, seed, first=0):
 
 class Kernel:
     """A kernel on two tensors `%a` and `%b` of sizes `%n0`, `%n1`, … and indices `%at` along all dimensions."""
+
+    positive = False
 
     def __init__(self, dtype, shape):
         self.dtype, self.shape, self.lines, self.count = dtype, shape, [], 0
@@ -84,8 +87,9 @@ class Kernel:
         pointer = f"!tt.ptr<{self.dtype}> {{tt.divisibility = 16 : i32}}"
         body = "\n  ".join(self.lines)
         return (
-            f"module {{\n{extra}tt.func public @k(%a: {pointer}, %b: {pointer}{sizes}, %at: i32) {{\n"
+            f"module {{\n{extra}tt.func public @k(%a: {pointer}, %b: {pointer}{sizes}, %given: i32) {{\n"
             f"  %zero = arith.constant 0 : i32\n  %one = arith.constant 1 : i32\n  %three = arith.constant 3 : i32\n"
+            f"  %at = arith.{'maxsi %given, %zero' if self.positive else 'addi %given, %zero'} : i32\n"
             f"  %rows = arith.constant {self.shape[0]} : i32\n"
             f"  %unit = arith.constant {16 // BYTES[self.dtype]} : i32\n    {body}\n  tt.return\n}}\n}}\n"
         )
@@ -347,12 +351,13 @@ def run(args, name, kind, dtype, shape, size):
     arguments = [f"a={folder / 'a.npy'}", f"b={folder / 'b.npy'}", *size, at]
     # With tensor maps also where pointers are faster.
     mapped = folder / "k.ttgir"
-    compile = [args.ttc, source, "--target", "cuda:90", "--num-ctas", args.num_ctas, "--all-tensor-maps"]
+    first, second = ("hip:gfx1250", "hip:gfx942") if args.mover else ("cuda:90", "cuda:80")
+    compile = [args.ttc, source, "--target", first, "--num-ctas", args.num_ctas, "--all-tensor-maps"]
     wrong = suite.said([*compile, "--emit", "ttgir", "-o", mapped])
     if wrong:
-        return f"cuda:90: {wrong}", maps
-    maps = "tensormap_create" in mapped.read_text()
-    for target, text, blocks in (("cuda:90", mapped, args.num_ctas), ("cuda:80", source, 1)):
+        return f"{first}: {wrong}", maps
+    maps = ("async_tdm_copy" if args.mover else "tensormap_create") in mapped.read_text()
+    for target, text, blocks in ((first, mapped, args.num_ctas), (second, source, 1)):
         out = folder / target.replace(":", "")
         out.mkdir(exist_ok=True)
         wrong = suite.simulate(args, text, target, arguments, out, "--num-warps", 4, "--num-ctas", blocks)
@@ -378,7 +383,9 @@ def main():
     parser.add_argument("--num-ctas", type=int, default=1, help="blocks that work on a program with tensor maps")
     parser.add_argument("--types", type=int, default=1, help="element types of each kind and shape")
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--mover", action="store_true", help="tensor operations of gfx1250 in place of tensor maps")
     args = parser.parse_args()
+    Kernel.positive = args.mover
     chosen_cases = [case for case in cases(args.types) if not args.names or any(name in case[0] for name in args.names)]
     results = suite.run_all(args, run, chosen_cases)
     counts = {}
@@ -388,7 +395,7 @@ def main():
         if wrong:
             print(f"WRONG {case[0]}: {wrong}")
     for kind, (total, right, mapped) in counts.items():
-        print(f"{kind}: {right} of {total} right, {mapped} with tensor maps", flush=True)
+        print(f"{kind}: {right} of {total} right, {mapped} with {'tensor operations' if args.mover else 'tensor maps'}", flush=True)
     return 0 if all(total == right for total, right, _ in counts.values()) else 1
 
 

@@ -116,6 +116,9 @@ pub struct Primitives {
     /// Copies from global to shared memory past the registers, of 32, 64 or 128 bits a lane, which lanes write where they say, and
     /// which have a counter of their own: `global_load_async_to_lds_b32`, `_b64` and `_b128` (LLVM 22's gfx1250).
     pub async_to_lds: bool,
+    /// Tensor operations, which move tiles of tensors between global and shared memory by a descriptor: `tensor_load_to_lds` and
+    /// `tensor_store_from_lds` (LLVM 22's gfx1250).
+    pub tensor_data_mover: bool,
     /// Buffer instructions: an address for all lanes, and for each an offset that is checked against a length (CDNA and
     /// RDNA ISA).
     pub buffers: bool,
@@ -809,6 +812,7 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
             lds_loads: !wave32,
             lds_loads_b128: cdna4,
             async_to_lds: cdna5,
+            tensor_data_mover: cdna5,
             fp4_conversions: cdna4,
             dpp: true,
             dpp_row_xmask: wave32,

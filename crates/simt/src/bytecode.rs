@@ -436,6 +436,15 @@ pub enum Op {
         keep: u32,
         pred: Option<Pred>,
     },
+    /// A tensor operation of AMD's tensor data mover: to shared memory, or from there, by a descriptor of so many words.
+    TensorMove {
+        loads: bool,
+        words: Box<[Src]>,
+    },
+    /// Waits until at most so many of the warp's tensor operations are under way.
+    TensorWait {
+        keep: u32,
+    },
     /// `printf`: address of the format string, address of the arguments.
     Print {
         format: Src,

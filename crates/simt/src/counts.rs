@@ -144,7 +144,9 @@ pub fn class(op: &Op) -> Class {
         | Op::StAsync { .. }
         | Op::BulkStore { .. }
         | Op::BulkCommit { .. }
-        | Op::BulkWait { .. } => Class::AsyncCopy,
+        | Op::BulkWait { .. }
+        | Op::TensorMove { .. }
+        | Op::TensorWait { .. } => Class::AsyncCopy,
         Op::Shfl { .. } | Op::Permute { .. } | Op::Dpp(_) | Op::ReadLane { .. } | Op::WriteLane { .. } => {
             Class::Shuffle
         }

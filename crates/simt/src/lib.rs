@@ -74,6 +74,7 @@ pub mod ptx;
 pub mod read;
 mod report;
 pub mod shared;
+pub mod tdm;
 pub mod text;
 pub mod tma;
 mod visit;

@@ -173,9 +173,11 @@ pub fn visit(op: &mut Op, def: &mut impl FnMut(&mut Reg), used: &mut impl FnMut(
             io!(def, used; ; dst, src, bytes);
             pred(p, used);
         }
+        Op::TensorMove { words, .. } => words.iter_mut().for_each(used),
         Op::BulkCommit { pred: p } | Op::BulkWait { pred: p, .. } => pred(p, used),
         Op::CpCommit { .. }
         | Op::CpWait { .. }
+        | Op::TensorWait { .. }
         | Op::FenceAsync { .. }
         | Op::Fence { .. }
         | Op::WgmmaFence

@@ -12,6 +12,7 @@ mod math;
 mod matrix;
 mod memory;
 mod print;
+mod tdm;
 mod waits;
 
 use crate::emit::{Emit, Lowered, internal, unsupported};
@@ -84,7 +85,7 @@ impl Target for Amd {
         &self.desc
     }
     fn handlers(&self) -> &'static [Handlers] {
-        &[hints::HANDLERS, copies::HANDLERS]
+        &[hints::HANDLERS, copies::HANDLERS, tdm::HANDLERS]
     }
     fn async_copies(&self) -> Option<&dyn AsyncCopies> {
         None
@@ -95,6 +96,9 @@ impl Target for Amd {
     fn launch_limits(&self) -> LaunchLimits {
         // HSA: work-items of a workgroup.
         LaunchLimits { threads: 1024, blocks: 1 }
+    }
+    fn descriptor_types<'c>(&self, e: &mut Emit<'c>, rank: usize) -> Lowered<Option<Vec<Type<'c>>>> {
+        if self.desc.primitives.tensor_data_mover { tdm::types(e, rank).map(Some) } else { Ok(None) }
     }
     fn keeps_vectors(&self) -> bool {
         true

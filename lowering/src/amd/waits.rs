@@ -30,6 +30,11 @@ pub(super) fn loads(e: &mut Emit<'_>, left: u32, target: &TargetDesc) -> Lowered
     waitcnt(e, i64::from(left).min(VMCNT), LGKMCNT)
 }
 
+/// Waits until at most `left` tensor operations are under way.
+pub(super) fn tensors(e: &mut Emit<'_>, left: u32) -> Lowered<()> {
+    wait(e, "rocdl.s.wait.tensorcnt", left.min(VMCNT as u32))
+}
+
 /// Waits for accesses to the LDS.
 pub(super) fn shared(e: &mut Emit<'_>, target: &TargetDesc) -> Lowered<()> {
     if target.primitives.async_to_lds {

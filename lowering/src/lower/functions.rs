@@ -136,6 +136,14 @@ impl<'c> Lower<'_, 'c> {
         let mut args = self.flatten(ty.inputs())?;
         let num_args = args.len();
         if is_kernel {
+            for input in ty.inputs() {
+                if self.descriptor_types(input)?.is_some() {
+                    let target = self.target.desc().name;
+                    return unsupported(format!(
+                        "on {target} a launcher passes no {input} to a kernel: its parts are arguments"
+                    ));
+                }
+            }
             let is_odd = |bits: &u32| !matches!(bits, 1 | 8 | 16 | 32 | 64 | 128);
             if let Some(bits) = args.iter().filter_map(|ty| ty.int_bits()).find(is_odd) {
                 return unsupported(format!("a launcher passes no numbers of {bits} bits to a kernel"));

@@ -9,7 +9,7 @@ use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Op, Type, Value, Walk};
 use mlir_host::upstream::Dialect;
 use ttopt_dialect::interfaces::Dot;
-use ttopt_dialect::tt::ops::LoadOp;
+use ttopt_dialect::tt::ops::{DescriptorLoadOp, LoadOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::AsyncTmaCopyGlobalToLocalOp;
@@ -86,6 +86,9 @@ fn loaded<'c>(op: Op<'c>, axis: &AxisInfoAnalysis<'c>) -> f64 {
         // Its barrier is eight bytes more.
         let buffers = op.operands().map(Value::ty).filter(|ty| MemDescType::cast(*ty).is_some());
         return buffers.map(bytes).sum();
+    }
+    if let Some(load) = DescriptorLoadOp::cast(op) {
+        return bytes(load.result().ty());
     }
     let Some(load) = LoadOp::cast(op) else { return 0.0 };
     let repeated = AccessFacts::of(op, axis).map_or(1, |facts| facts.repeated());

@@ -6,8 +6,9 @@ use mlir_host::ir::{Op, Value};
 use mlir_host::is_one_of;
 use mlir_host::upstream::SelectOp;
 use smallvec::SmallVec;
+use ttopt_dialect::amdg::ops::UpdateTensorDescriptorOp;
 use ttopt_dialect::tt::ops::{
-    AddPtrOp, BitcastOp, BroadcastOp, ExpandDimsOp, FuncOp, ReshapeOp, SplatOp, TransOp,
+    AddPtrOp, BitcastOp, BroadcastOp, ExpandDimsOp, FuncOp, MakeTensorDescOp, ReshapeOp, SplatOp, TransOp,
 };
 use ttopt_dialect::ttg::ops::ConvertLayoutOp;
 use ttopt_dialect::ttng::ops::{ReinterpretTensorDescOp, TensormapCreateOp};
@@ -15,11 +16,21 @@ use ttopt_dialect::ttng::ops::{ReinterpretTensorDescOp, TensormapCreateOp};
 /// Arguments of a kernel.
 pub type Arguments<'c> = SmallVec<[Value<'c>; 1]>;
 
-/// The pointer to which `op` adds offsets, or of which it makes a tensor or a tensor of another shape.
+/// The pointer to which `op` adds offsets, or of which it makes a tensor, a tensor of another shape or a descriptor; or the descriptor of which it
+/// makes one.
 fn base_of(op: Op<'_>) -> Option<Value<'_>> {
     is_one_of!(
         op,
-        AddPtrOp | BitcastOp | SplatOp | BroadcastOp | ExpandDimsOp | ReshapeOp | TransOp | ConvertLayoutOp
+        AddPtrOp
+            | BitcastOp
+            | SplatOp
+            | BroadcastOp
+            | ExpandDimsOp
+            | ReshapeOp
+            | TransOp
+            | ConvertLayoutOp
+            | MakeTensorDescOp
+            | UpdateTensorDescriptorOp
     )
     .then(|| op.operand(0))
 }

@@ -6,7 +6,9 @@ use super::When::*;
 
 /// All of them, in order.
 pub(super) const PASSES: &[Entry] = &[
-    Entry::new("triton-rewrite-tensor-descriptor-to-pointer"),
+    Entry::new("triton-rewrite-tensor-descriptor-to-pointer").when(NoTensorMoves),
+    Entry::with("triton-rewrite-tensor-descriptor-to-pointer", &[("target", Target), ("explain", Explain)])
+        .when(TensorMoves),
     Entry::new("triton-combine"),
     Entry::new("triton-reorder-broadcast"),
     Entry::new("triton-loop-unroll"),
@@ -27,6 +29,7 @@ pub(super) const PASSES: &[Entry] = &[
     Entry::with("tritongpu-remove-layout-conversions", &[("explain", Explain)]),
     Entry::new("tritongpu-reorder-instructions"),
     Entry::with("tritongpu-explain-layouts", &[("table", True)]).when(Explained),
+    Entry::new("tritonamdgpu-stage-tensors").when(TensorMoves),
     Entry::with(
         "tritongpu-pipeline",
         &[
@@ -36,6 +39,7 @@ pub(super) const PASSES: &[Entry] = &[
             ("ahead-in-registers", AheadInRegisters),
         ],
     ),
+    Entry::new("tritonamdgpu-move-tensors").when(TensorMoves),
     Entry::new("tritongpu-fit-shared-memory"),
     Entry::new("tritongpu-cluster-buffers"),
     Entry::new("tritongpu-last-use"),

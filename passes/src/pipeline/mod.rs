@@ -79,6 +79,10 @@ enum When {
     TensorMaps,
     /// On others.
     NoTensorMaps,
+    /// On targets with tensor operations by descriptors.
+    TensorMoves,
+    /// On others.
+    NoTensorMoves,
 }
 
 /// A pass in a vendor's list.
@@ -111,7 +115,10 @@ impl Entry {
 
     fn runs(&self, options: &Options, target: Option<&TargetDesc>) -> bool {
         let maps = target.is_some_and(|target| target.primitives.bulk_copy);
+        let moves = target.is_some_and(|target| target.primitives.tensor_data_mover);
         match self.when {
+            When::TensorMoves => moves,
+            When::NoTensorMoves => !moves,
             When::Always => true,
             When::Explained => options.explain,
             When::TensorMaps => maps,

@@ -18,8 +18,10 @@ use mlir_host::ir::{Attr, Block, Op, Type, Value, Walk};
 use mlir_host::pass::PassResult;
 use mlir_host::rewrite::{IrRewriter, create, new_region};
 use std::collections::hash_map::Entry;
-use ttopt_dialect::amdg::ops::{CondBarrierOp, ExtractSliceOp};
-use ttopt_dialect::tt::ops::{DotOp, LoadOp};
+use ttopt_dialect::amdg::ops::{
+    AsyncTdmCopyGlobalToLocalOp, CondBarrierOp, ExtractSliceOp, UpdateTensorDescriptorOp,
+};
+use ttopt_dialect::tt::ops::{DescriptorLoadOp, DotOp, LoadOp};
 use ttopt_dialect::ttg::enums::AddrSpace;
 use ttopt_dialect::ttg::ops::{
     AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp, BarrierOp, LocalDeallocOp, LocalStoreOp,
@@ -668,6 +670,9 @@ impl<'c> Expansion<'_, 'c> {
         slot: Value<'c>,
         exists: Option<Value<'c>>,
     ) -> PassResult {
+        if let Some(load) = DescriptorLoadOp::cast(op) {
+            return self.tensor_copy(load, n, when, slot, exists);
+        }
         let load = LoadOp::of(op);
         let (pointer, mask, other) = self.accessed(load, n, when, exists)?;
         AsyncCopyGlobalToLocalOp::build(op.loc(), pointer, slot)
@@ -675,6 +680,29 @@ impl<'c> Expansion<'_, 'c> {
             .other(other.filter(|_| mask.is_some()))
             .cache_policy(load.cache_policy())
             .discardable_of(op)
+            .insert(&mut self.rewriter)?;
+        Ok(())
+    }
+
+    /// A tensor operation, which moves nothing if the iteration does not exist.
+    fn tensor_copy(
+        &mut self,
+        load: DescriptorLoadOp<'c>,
+        n: usize,
+        when: When,
+        slot: Value<'c>,
+        exists: Option<Value<'c>>,
+    ) -> PassResult {
+        let desc = self.operand(load.desc(), n, when)?;
+        let indices = load.indices().map(|index| self.operand(index, n, when)).collect::<Made<Vec<_>>>()?;
+        let i32t = self.i32();
+        let active = exists.map(|exists| self.emit("arith.extui", &[exists], i32t)).transpose()?;
+        let block = UpdateTensorDescriptorOp::build(self.op.loc(), desc, &indices, &[])
+            .pred(active)
+            .clamp_bounds(true)
+            .results(&[desc.ty()])
+            .insert(&mut self.rewriter)?;
+        AsyncTdmCopyGlobalToLocalOp::build(load.op().loc(), block.result(), slot)
             .insert(&mut self.rewriter)?;
         Ok(())
     }

@@ -220,7 +220,7 @@ pub fn part_of<'c>(buffer: MemDescType<'c>, shape: &[i64]) -> Option<MemDescType
 }
 
 /// The layout of memory in which offsets are steps along dimensions in this order.
-fn memory(order: impl Iterator<Item = (usize, u64)>, shape: &[u64]) -> Option<LinearLayout> {
+pub fn memory(order: impl Iterator<Item = (usize, u64)>, shape: &[u64]) -> Option<LinearLayout> {
     let basis = |(dim, step): (usize, u64)| {
         let mut basis = vec![0; shape.len()];
         basis[dim] = step;

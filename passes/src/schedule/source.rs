@@ -19,7 +19,8 @@ use crate::ir_util::{
 };
 use crate::machine::error;
 use crate::plans::{self, AccessFacts, scratch_bytes};
-use crate::shared_memory::effects::is_store_by_tma;
+use crate::shared_memory::effects::{is_store_by_tma, is_tensor_store};
+use crate::tensor_moves;
 use linear_layout::encoding::SwizzledShared;
 use linear_layout::plan::{SharedAccessPlan, VectorPlan};
 use linear_layout::show::timeline::Timeline;
@@ -32,7 +33,8 @@ use mlir_host::pass::PassResult;
 use mlir_host::traits::Upstream;
 use mlir_host::upstream::{DivSIOp, DivUIOp, RemSIOp, RemUIOp, XOrIOp};
 use smallvec::SmallVec;
-use ttopt_dialect::tt::ops::{AtomicRmwOp, AtomicStoreOp, DotOp, FuncOp, LoadOp, StoreOp};
+use ttopt_dialect::amdg::ops::AsyncTdmWaitOp;
+use ttopt_dialect::tt::ops::{AtomicRmwOp, AtomicStoreOp, DescriptorLoadOp, DotOp, FuncOp, LoadOp, StoreOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr, shared_memory};
 use ttopt_dialect::ttg::layout::to_linear_layout;
@@ -243,12 +245,20 @@ fn is_near(op: Op<'_>) -> bool {
 pub fn is_harmless(op: Op<'_>) -> bool {
     let reads = LoadOp::cast(op).is_some_and(|load| !load.is_volatile());
     reads
+        || DescriptorLoadOp::cast(op).is_some()
         || is_store(op)
+        || is_tensor_store(op)
+        || AsyncTdmWaitOp::cast(op).is_some()
         || LocalLoadOp::cast(op).is_some()
         || fills_constant_buffer(op)
         || is_dot(op)
         || op.has_trait(Upstream::RecursiveMemoryEffects)
         || op.is_memory_effect_free()
+}
+
+/// Whether `op` loads through what is to become a tensor map: its copy will have a barrier, where tensor operations of AMD's are counted.
+fn is_by_tensor_map(op: Op<'_>, target: &TargetDesc) -> bool {
+    DescriptorLoadOp::cast(op).is_some() && !target.primitives.tensor_data_mover
 }
 
 /// Whether `op` stores to global memory through pointers, and orders no load behind it: nobody can know what an atomic operation
@@ -278,7 +288,7 @@ impl<'c> Written<'c> {
         around.walk(&mut |op| {
             let roots = if is_store(op) {
                 pointer_roots(op.operand(0))
-            } else if is_store_by_tma(op) {
+            } else if is_store_by_tma(op) || is_tensor_store(op) {
                 descriptor_roots(op.operand(0))
             } else {
                 return Walk::Advance;
@@ -335,7 +345,9 @@ impl<'c> Source<'c> {
         op.walk(&mut |inner| {
             if inner != op && is_loop(inner) {
                 reason = Some("it has a loop in it");
-            } else if inner != op && !is_harmless(inner) && !absorbed.contains(&inner) {
+            } else if inner != op && !is_harmless(inner) && !absorbed.contains(&inner)
+                || is_by_tensor_map(inner, target)
+            {
                 reason = Some("what is in it writes memory, or waits");
             }
             if reason.is_some() { Walk::Stop } else { Walk::Advance }
@@ -679,6 +691,17 @@ impl<'c> Builder<'_, 'c> {
         }
         if let Some(load) = LoadOp::cast(op).filter(|_| !self.written.may_be(op.operand(0))) {
             return self.load(op, load);
+        }
+        if self.source.why != Why::Recurs
+            && self.target.primitives.tensor_data_mover
+            && let Some((alloc, slot)) = tensor_moves::slot(op)
+            && !self.written.may_be_of(descriptor_roots(op.operand(0)))
+            && let Some(ring) = self.ring([slot].into_iter().collect())
+        {
+            self.source.buffers.insert(alloc.result(0), (ring, 0));
+            let node = Node { early: true, asked: asked(op), writes: Some(ring), ..Node::new(Kind::Copy) };
+            self.push(Action::Copy(op, ring), node);
+            return;
         }
         let ahead = self.ahead.stores.may_have(op) && is_read_within(op, self.block);
         if let Some(alloc) = LocalAllocOp::cast(op)

@@ -75,8 +75,8 @@ struct Pending {
     writes: BTreeSet<usize>,
     /// Uses as barriers.
     barriers: BTreeSet<usize>,
-    /// Under way beside the program: copies, dots, stores.
-    under_way: [BTreeSet<usize>; 3],
+    /// Under way beside the program: copies, dots, stores, tensor operations to shared memory and, last, from there.
+    under_way: [BTreeSet<usize>; 5],
     /// Kinds of accesses that stored to global memory, each with an operation that did.
     stored: BTreeMap<usize, usize>,
     /// And of those that loaded.
@@ -86,6 +86,9 @@ struct Pending {
     /// What threads stored without a fence behind it for what is loaded in bulk.
     unfenced: BTreeMap<usize, usize>,
 }
+
+/// Tensor operations from shared memory among what is under way: the wait is the same as for those to it.
+const TENSOR_STORES: usize = 1 + Waits::Tensors as usize;
 
 impl Pending {
     fn unite(&mut self, other: &Pending) {
@@ -110,7 +113,7 @@ impl Pending {
             reads: all(&self.reads),
             writes: all(&self.writes),
             barriers: all(&self.barriers),
-            under_way: [0, 1, 2].map(|i| all(&self.under_way[i])),
+            under_way: [0, 1, 2, 3, 4].map(|i| all(&self.under_way[i])),
             stored: self.stored.clone(),
             loaded: self.loaded.clone(),
             storing: self.storing.clone(),
@@ -137,6 +140,8 @@ impl Pending {
             Kind::BeginCopy => _ = self.under_way[Waits::Copies as usize].insert(access.buffer),
             Kind::BeginDot => _ = self.under_way[Waits::Dots as usize].insert(access.buffer),
             Kind::BeginStore => _ = self.under_way[Waits::Stores as usize].insert(access.buffer),
+            Kind::BeginTensorLoad => _ = self.under_way[Waits::Tensors as usize].insert(access.buffer),
+            Kind::BeginTensorStore => _ = self.under_way[TENSOR_STORES].insert(access.buffer),
             Kind::HandOver | Kind::Fill => {}
         }
     }
@@ -147,13 +152,22 @@ impl Pending {
         }
     }
     fn wait(&mut self, (what, left): (Waits, i64)) {
-        let done = &mut self.under_way[what as usize];
         match what {
-            Waits::Copies => self.writes.extend(done.iter()),
-            Waits::Dots | Waits::Stores => self.reads.extend(done.iter()),
+            Waits::Copies | Waits::Tensors => self.writes.extend(&self.under_way[what as usize]),
+            Waits::Dots | Waits::Stores => self.reads.extend(&self.under_way[what as usize]),
+        }
+        if what == Waits::Copies {
+            // Groups of copies may have tensor operations.
+            self.writes.extend(&self.under_way[Waits::Tensors as usize]);
+        }
+        if what == Waits::Tensors {
+            self.reads.extend(&self.under_way[TENSOR_STORES]);
         }
         if left == 0 {
-            done.clear();
+            self.under_way[what as usize].clear();
+            if what == Waits::Tensors {
+                self.under_way[TENSOR_STORES].clear();
+            }
         }
     }
 }
@@ -587,7 +601,7 @@ fn barriers_behind_waits(function: Op<'_>) -> Result<bool, Reported> {
     let (mut apart, mut found) = (false, Vec::new());
     function.walk(&mut |op| {
         apart |= CondBarrierOp::cast(op).is_some();
-        if matches!(waits(op), Some((Waits::Copies, _))) {
+        if matches!(waits(op), Some((Waits::Copies | Waits::Tensors, _))) {
             found.push(op);
         }
         Walk::Advance
@@ -640,7 +654,8 @@ pub(crate) fn callees(function: Op<'_>) -> FastMap<String, Needs> {
 
 fn step_of<'c>(op: Op<'c>, buffers: &Buffers<'c>, target: &TargetDesc) -> Result<Step, (Op<'c>, String)> {
     let mut step = Step { accesses: accesses(op, buffers), waits: waits(op), ..Step::default() };
-    step.finishes_stores = waits_for_all_stores(op) && TmaStoreWaitOp::of(op).read_only().is_none();
+    step.finishes_stores =
+        TmaStoreWaitOp::cast(op).is_some_and(|wait| waits_for_all_stores(op) && wait.read_only().is_none());
     if let Some(barrier) = BarrierOp::cast(op) {
         let (spaces, by_shared) = (barrier.addr_space(), Ordered::by_shared(target));
         // Its lowering orders all memory where it is to order more than shared memory.

@@ -26,6 +26,10 @@ pub enum Kind {
     BeginDot,
     /// Begins to read it; done for the thread that issued the copy after [`Waits::Stores`].
     BeginStore,
+    /// Begins to fill it by a tensor operation; done for the warp that issued it after [`Waits::Tensors`].
+    BeginTensorLoad,
+    /// Begins to read it by a tensor operation; done for the warp that issued it after [`Waits::Tensors`].
+    BeginTensorStore,
     /// Begins to read it; a barrier in memory tells all threads when that is done.
     HandOver,
     /// Begins to write it; a barrier in memory tells all threads when that is done.
@@ -37,7 +41,10 @@ pub enum Kind {
 impl Kind {
     /// Whether the threads must be done reading the bytes.
     pub fn needs_reads_done(self) -> bool {
-        !matches!(self, Kind::Read | Kind::BeginDot | Kind::BeginStore | Kind::HandOver)
+        !matches!(
+            self,
+            Kind::Read | Kind::BeginDot | Kind::BeginStore | Kind::BeginTensorStore | Kind::HandOver
+        )
     }
 }
 
@@ -59,6 +66,8 @@ pub enum Waits {
     Dots,
     /// Copies from shared memory that this thread began (bulk copies).
     Stores,
+    /// Tensor operations that this warp began, to shared memory and from there.
+    Tensors,
 }
 
 /// What `op` waits for, and how many groups of that, or instructions, may still be under way afterwards.
@@ -67,12 +76,28 @@ pub fn waits(op: Op<'_>) -> Option<(Waits, i64)> {
     let counted = || amdg::ops::AsyncWaitOp::cast(op).map(|wait| (Waits::Copies, wait.num_inst()));
     let dots = || WarpGroupDotWaitOp::cast(op).map(|wait| (Waits::Dots, wait.pendings()));
     let stores = || TmaStoreWaitOp::cast(op).map(|wait| (Waits::Stores, wait.pendings()));
-    copies.or_else(counted).or_else(dots).or_else(stores)
+    let tensors = || {
+        let copies = amdg::ops::AsyncTdmWaitOp::cast(op).map(|wait| wait.num());
+        // A copy is one instruction of each warp.
+        let counted = || amdg::ops::AsyncTdmIntrinsicWaitOp::cast(op).map(|wait| wait.count());
+        copies.or_else(counted).map(|left| (Waits::Tensors, left))
+    };
+    copies.or_else(counted).or_else(dots).or_else(stores).or_else(tensors)
 }
 
 /// Whether no copy from shared memory is under way after `op`.
 pub fn waits_for_all_stores(op: Op<'_>) -> bool {
-    waits(op) == Some((Waits::Stores, 0))
+    matches!(waits(op), Some((Waits::Stores | Waits::Tensors, 0)))
+}
+
+/// Whether `op` begins a tensor operation from shared memory.
+pub fn is_tensor_store(op: Op<'_>) -> bool {
+    amdg::ops::AsyncTdmCopyLocalToGlobalOp::cast(op).is_some()
+}
+
+/// Whether `op` begins a tensor operation to shared memory.
+pub fn is_tensor_load(op: Op<'_>) -> bool {
+    amdg::ops::AsyncTdmCopyGlobalToLocalOp::cast(op).is_some()
 }
 
 /// Whether `op` begins a bulk copy from shared memory.
@@ -105,6 +130,10 @@ fn special(op: Op<'_>, group: &str, write: bool) -> Kind {
         Kind::HandOver
     } else if is_store_by_tma(op) {
         Kind::BeginStore
+    } else if is_tensor_load(op) {
+        Kind::BeginTensorLoad
+    } else if is_tensor_store(op) {
+        Kind::BeginTensorStore
     } else if write {
         Kind::Write
     } else {

@@ -97,7 +97,7 @@ fn occupied(graph: &FlowGraph<'_>, buffers: &Buffers<'_>) -> Vec<Set> {
         if let Some(buffer) = buffers.of_op(*op) {
             allocates[i].insert(buffer);
         }
-        if effects::is_store_by_tma(*op) {
+        if effects::is_store_by_tma(*op) || effects::is_tensor_store(*op) {
             copied_from[i] = uses[i].clone();
         }
         waits[i] = effects::waits_for_all_stores(*op);

@@ -31,6 +31,7 @@ use mlir_host::flow::{becomes, is_region_branch, next};
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Op, Type, Value};
 use mlir_host::{is_one_of, match_op};
+use ttopt_dialect::amdg::ops::{AsyncTdmCopyGlobalToLocalOp, AsyncTdmCopyLocalToGlobalOp};
 use ttopt_dialect::tt::enums::MemSemantic;
 use ttopt_dialect::tt::ops::{
     AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, CallOp, FuncOp, LoadOp, StoreOp,
@@ -89,6 +90,9 @@ impl<'c> GlobalAccess<'c> {
         let (reads, writes, sem) = match_op!(op, {
             LoadOp => (true, false, MemSemantic::Relaxed),
             AsyncCopyGlobalToLocalOp => (true, false, MemSemantic::Relaxed),
+            // Nothing of these is left when it has been waited for.
+            AsyncTdmCopyGlobalToLocalOp => (true, false, MemSemantic::Relaxed),
+            AsyncTdmCopyLocalToGlobalOp => (false, true, MemSemantic::Relaxed),
             StoreOp => (false, true, MemSemantic::Relaxed),
             AtomicLoadOp(load) => (true, false, load.sem()),
             AtomicStoreOp(store) => (false, true, store.sem()),
@@ -99,7 +103,14 @@ impl<'c> GlobalAccess<'c> {
         });
         let pointer = op.operand(0);
         let pointers = pointer.ty();
-        let atomic = !is_one_of!(op, LoadOp | AsyncCopyGlobalToLocalOp | StoreOp);
+        let atomic = !is_one_of!(
+            op,
+            LoadOp
+                | AsyncCopyGlobalToLocalOp
+                | StoreOp
+                | AsyncTdmCopyGlobalToLocalOp
+                | AsyncTdmCopyLocalToGlobalOp
+        );
         Some(Self {
             reads,
             writes,

@@ -18,9 +18,11 @@
 //! * all descriptors among a kernel's arguments are tensor maps or none is: launchers know one form.
 
 use super::has_nan;
+use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::buffer_plans;
 use crate::ir_util::{constant, for_each_edge, is_loop, is_private};
 use crate::rewrite_tensor_descriptor_to_pointer::atomic_of;
+use crate::tensor_moves;
 use crate::tma::is_access;
 use linear_layout::plan::{RowsFate, TMA_UNIT_BYTES, TmaRowsPlan};
 use linear_layout::target::TargetDesc;
@@ -62,6 +64,8 @@ pub struct Webs<'c> {
     /// By number: itself, or a number of the same web.
     parents: Vec<usize>,
     webs: Vec<Web>,
+    /// What is known of indices, where tensor operations cannot begin before a tensor.
+    signs: Option<AxisInfoAnalysis<'c>>,
 }
 
 /// Bytes of a row of a block, and of an element.
@@ -105,6 +109,7 @@ impl<'c> Webs<'c> {
             numbers: HashMap::new(),
             parents: Vec::new(),
             webs: Vec::new(),
+            signs: None,
         };
         if target.is_none() {
             return this;
@@ -120,19 +125,23 @@ impl<'c> Webs<'c> {
                 this.register(value);
             }
         }
+        if this.has_mover() && !this.webs.is_empty() {
+            this.signs = Some(AxisInfoAnalysis::new(module));
+        }
         for op in ops {
             if op.operands().chain(op.results()).any(is_descriptor) || FuncOp::cast(op).is_some() {
                 this.visit(module, op);
             }
         }
         this.compress();
+        let mover = this.has_mover();
         for web in &mut this.webs {
             // Measured on an H200 (docs/tma.md): each block makes the map for its own part.
             if several_blocks && web.made && !web.used_again && !web.needs_map {
                 let reason = "each block of a cluster would make a tensor map for copies outside of loops";
                 web.pointers.get_or_insert_with(|| reason.to_owned());
             }
-            if web.made_in_loop && web.carried {
+            if web.made_in_loop && web.carried && !mover {
                 let reason = "a loop makes it and carries it on, while there is one place for a tensor map";
                 web.pointers.get_or_insert_with(|| reason.to_owned());
             }
@@ -144,6 +153,57 @@ impl<'c> Webs<'c> {
             }
         }
         this
+    }
+
+    /// Whether tensor operations by descriptors of AMD's are what descriptors are for.
+    fn has_mover(&self) -> bool {
+        self.target.as_ref().is_some_and(|target| target.primitives.tensor_data_mover)
+    }
+
+    /// What tensor operations of AMD's cannot do, or what launchers do not pass.
+    fn visit_by_mover(&mut self, op: Op<'c>, descriptors: &[Value<'c>]) {
+        let refuse = |this: &mut Self, reason: &str| {
+            descriptors.iter().for_each(|value| this.refuse(*value, reason));
+        };
+        match_op!(op, {
+            FuncOp => {
+                let args: Vec<Value<'c>> =
+                    op.region(0).first_block().into_iter().flat_map(|block| block.args()).collect();
+                for arg in args.into_iter().filter(|arg| is_descriptor(*arg)) {
+                    self.refuse(arg, "a launcher passes its parts");
+                }
+            },
+            MakeTensorDescOp(make) => {
+                let result = op.result(0);
+                if make.padding() == PaddingOption::Nan {
+                    self.refuse(result, "tensor operations fill what is outside of a tensor with zeros");
+                }
+                let mut strides: Vec<Value<'c>> = make.strides().collect();
+                if strides.pop().and_then(constant) != Some(1) {
+                    self.refuse(result, "its last stride is not the constant 1");
+                }
+                if strides.into_iter().filter_map(constant).any(|stride| stride < 0) {
+                    self.refuse(result, "one of its strides is negative");
+                }
+            },
+            DescriptorLoadOp(load) => self.is_inside(load.desc(), load.indices().collect()),
+            DescriptorStoreOp(store) => self.is_inside(store.desc(), store.indices().collect()),
+            DescriptorReduceOp => refuse(self, "there are no reductions by tensor operations"),
+            DescriptorGatherOp | DescriptorScatterOp => refuse(self, "its rows are moved one by one"),
+            SelectOp => refuse(self, "a select chooses it"),
+            CallOp | ReturnOp => refuse(self, "it is passed between functions"),
+            _ => self.visit_other(op, descriptors),
+        });
+    }
+
+    /// A tensor operation that begins before the tensor moves nothing.
+    fn is_inside(&mut self, desc: Value<'c>, indices: Vec<Value<'c>>) {
+        let known = |index: &Value<'c>| {
+            self.signs.as_ref().and_then(|signs| signs.get(*index)).is_some_and(|info| info.nonneg)
+        };
+        if !indices.iter().all(known) {
+            self.refuse(desc, "an index may be negative, and a tensor operation that begins before the tensor moves nothing");
+        }
     }
 
     /// Why a descriptor has no tensor map; `None` when it has one.
@@ -181,9 +241,13 @@ impl<'c> Webs<'c> {
         let number = self.parents.len();
         self.numbers.insert(value, number);
         self.parents.push(number);
-        let reason = TensorDescType::cast(value.ty())
-            .zip(self.target.as_ref())
-            .and_then(|(desc, target)| buffer_plans::tma_encoding(desc, &[], target).err());
+        let reason =
+            TensorDescType::cast(value.ty()).zip(self.target.as_ref()).and_then(
+                |(desc, target)| match target.primitives.tensor_data_mover {
+                    true => tensor_moves::refusal(desc, target),
+                    false => buffer_plans::tma_encoding(desc, &[], target).err(),
+                },
+            );
         self.webs.push(Web { pointers: reason, ..Web::default() });
     }
 
@@ -227,6 +291,9 @@ impl<'c> Webs<'c> {
             && let Some(web) = self.web(op.operand(0))
         {
             web.used_again = true;
+        }
+        if self.has_mover() {
+            return self.visit_by_mover(op, &descriptors);
         }
         match_op!(op, {
             FuncOp => {

@@ -254,7 +254,12 @@ pub(crate) struct Choice {
 
 impl Choice {
     pub fn cycles(&self, target: &TargetDesc) -> f64 {
-        self.wavefronts as f64 * target.cost.wavefront
+        self.cycles_with(self.wavefronts, target)
+    }
+
+    /// The same with so many wavefronts.
+    pub fn cycles_with(&self, wavefronts: u64, target: &TargetDesc) -> f64 {
+        wavefronts as f64 * target.cost.wavefront
             + self.count as f64 * target.cost.issue
             + (self.packing_ops + self.fragment_moves) as f64 * target.cost.alu
     }
@@ -272,11 +277,20 @@ impl OffsetMap {
 
     /// The instruction that takes the fewest cycles, if any can do it.
     pub fn choose(&self, storage_bits: u32, direction: Direction, target: &TargetDesc) -> Option<Choice> {
+        fewest(self.choices(storage_bits, direction, target), |choice| choice.cycles(target))
+    }
+
+    /// Instructions that can do it.
+    pub fn choices(
+        &self,
+        storage_bits: u32,
+        direction: Direction,
+        target: &TargetDesc,
+    ) -> impl Iterator<Item = Choice> + use<> {
         let matrices = self.matrices(storage_bits, direction, target);
         let transposed = self.transposed_read(storage_bits, direction, target);
         let vector = self.vector(storage_bits, direction, target);
-        let all = vector.into_iter().chain(matrices).chain(transposed);
-        fewest(all, |choice| choice.cycles(target))
+        vector.into_iter().chain(matrices).chain(transposed)
     }
 
     /// Tile: the identity from registers to the lowest `v` offset bits.

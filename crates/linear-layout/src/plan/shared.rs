@@ -8,7 +8,7 @@ use crate::plan::access::{AccessPlan, FragmentWords, MemoryAccess, OffsetMap};
 use crate::plan::display::Count;
 use crate::plan::space::Distributed;
 use crate::plan::vector::{AddressFacts, contiguous_bits};
-use crate::plan::{PlanError, PlanResult, ThreadMasks, Threads, Unsupported};
+use crate::plan::{PlanError, PlanResult, ThreadMasks, Threads, Unsupported, fewest};
 use crate::target::{Direction, TargetDesc};
 use crate::{Dim, LinearLayout};
 
@@ -99,12 +99,19 @@ impl SharedAccessPlan {
         check_size(map.offset_bits, storage_bits, &padding)?;
         map.run_bits = run;
         let bits = storage_bits;
-        let choice = map.choose(storage_bits, direction, target);
-        let choice = choice.ok_or(PlanError::PartialByte { elems: 1, bits })?;
-        let mut access = map.realize(&choice, storage_bits, direction);
-        if !padding.is_empty() {
-            access.wavefronts = padded_wavefronts(&access, &padding, target);
-        }
+        let access = if padding.is_empty() {
+            map.choose(storage_bits, direction, target)
+                .map(|choice| map.realize(&choice, storage_bits, direction))
+        } else {
+            // Padding decides which banks rows are in, so which instruction takes the fewest cycles.
+            let choices = map.choices(storage_bits, direction, target).map(|choice| {
+                let mut access = map.realize(&choice, storage_bits, direction);
+                access.wavefronts = padded_wavefronts(&access, &padding, target);
+                (choice.cycles_with(access.wavefronts, target), access)
+            });
+            fewest(choices, |(cycles, _)| *cycles).map(|(_, access)| access)
+        };
+        let access = access.ok_or(PlanError::PartialByte { elems: 1, bits })?;
         let mnemonic = access.instruction.name(direction, target);
         Ok(SharedAccessPlan { access, mnemonic, padding, partition_bits })
     }

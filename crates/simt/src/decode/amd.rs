@@ -83,6 +83,9 @@ impl Decoder<'_> {
         if let "global.load.lds" | "global.load.async.lds" = name {
             return self.load_to_lds(name, args);
         }
+        if let Some(rest) = name.strip_prefix("tensor.") {
+            return self.tensor_move(name, rest, args);
+        }
         if let Some(bits) = name.strip_prefix("global.load.async.to.lds.b") {
             return self.async_to_lds(name, bits, args);
         }
@@ -169,6 +172,11 @@ impl Decoder<'_> {
             "s.wait.asynccnt" => {
                 let keep = self.known(a(0)?).ok_or_else(unknown)? as u32;
                 self.emit(Op::CpWait { keep });
+                Ok(Vec::new())
+            }
+            "s.wait.tensorcnt" => {
+                let keep = self.known(a(0)?).ok_or_else(unknown)? as u32;
+                self.emit(Op::TensorWait { keep });
                 Ok(Vec::new())
             }
             "s.wait.dscnt" | "s.wait.loadcnt" | "s.wait.storecnt" | "s.wait.kmcnt" | "s.wait.expcnt" => {
@@ -275,6 +283,25 @@ impl Decoder<'_> {
         }
         self.copy_to_lds(from[0], to[0], bytes, bytes.into(), None);
         self.emit(Op::CpCommit { whole: true });
+        Ok(Vec::new())
+    }
+
+    /// `tensor.load.to.lds` and `tensor.store.from.lds`, with two groups of words of a descriptor (`.d2`) or four.
+    fn tensor_move(&mut self, name: &str, rest: &str, args: &[Vec<Src>]) -> What<Vec<Src>> {
+        let unknown = || unknown(name);
+        let loads = match rest.strip_suffix(".d2").unwrap_or(rest) {
+            "load.to.lds" => true,
+            "store.from.lds" => false,
+            _ => return Err(unknown()),
+        };
+        let cpu = self.gpu.demand("it is one of gfx1250").map_err(|err| err.to_string())?;
+        let [groups @ .., _] = args else { return Err(unknown()) };
+        let sizes: Vec<usize> = groups.iter().map(Vec::len).collect();
+        if cpu.name != "gfx1250" || !matches!(sizes[..], [4, 8] | [4, 8, 4, 4]) {
+            return Err(unknown());
+        }
+        let words = groups.iter().flatten().copied().collect();
+        self.emit(Op::TensorMove { loads, words });
         Ok(Vec::new())
     }
 

@@ -15,6 +15,7 @@ mod memory;
 mod order;
 mod step;
 mod sync;
+mod tdm;
 mod tensor;
 mod warp;
 

@@ -71,6 +71,8 @@ impl<const W: usize> Cta<'_, W> {
             Op::BulkStore { dst, src, bytes, reduce, elem, pred } => {
                 self.bulk_store(warp, [*dst, *src, *bytes], (*reduce, *elem), *pred)
             }
+            Op::TensorMove { loads, words } => self.tensor_move(warp, *loads, words),
+            Op::TensorWait { keep } => self.tensor_wait(warp, *keep),
             Op::BulkCommit { pred } => {
                 let runs = warp.active(self.consts, *pred) != 0;
                 let group = if runs { std::mem::take(&mut warp.open_out) } else { Vec::new() };
@@ -514,6 +516,12 @@ impl<const W: usize> Cta<'_, W> {
                     warp.out.drain(..).flatten().chain(warp.open_out.drain(..)).collect();
                 jobs.iter().for_each(|j| self.perform(warp, j));
             }
+        }
+        if warp.mask == warp.live && warp.tensors.iter().any(|under_way| !under_way.loads) {
+            self.report(warp, Kind::AsyncHazard, warp.mask.trailing_zeros(), None, || {
+                "the program ends before a tensor operation out of its shared memory is waited for".to_owned()
+            });
+            self.tensor_wait(warp, 0);
         }
         warp.end_lanes();
     }

@@ -52,6 +52,16 @@ pub(crate) struct LaneCopy {
     pub pc: u32,
 }
 
+/// A tensor operation of AMD's tensor data mover that is under way.
+pub(crate) struct TensorMove {
+    /// Whether it writes shared memory.
+    pub loads: bool,
+    /// Rows, where each lies in shared memory, and what is loaded.
+    pub rows: Vec<(u32, crate::tdm::Row, Vec<u8>)>,
+    /// The instruction.
+    pub pc: u32,
+}
+
 /// A bulk copy out of shared memory.
 #[derive(Clone)]
 pub(crate) struct BulkOut {
@@ -98,6 +108,8 @@ pub(crate) struct Warp<const W: usize> {
     pub copies: Vec<CopyGroup>,
     pub open_out: Vec<BulkOut>,
     pub out: Vec<Vec<BulkOut>>,
+    /// The latest tensor operations, in order.
+    pub tensors: Vec<TensorMove>,
     /// What the open `wgmma` group reads.
     pub open_wgmma: Operands,
     pub wgmma: Vec<(u32, Operands)>,
@@ -161,6 +173,7 @@ impl<const W: usize> Warp<W> {
             copies: Vec::new(),
             open_out: Vec::new(),
             out: Vec::new(),
+            tensors: Vec::new(),
             open_wgmma: Operands::default(),
             wgmma: Vec::new(),
             wgmma_committed: 0,
