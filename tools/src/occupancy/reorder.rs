@@ -148,17 +148,17 @@ struct Place<'a> {
 }
 
 /// One instruction, or a block of inline assembly.
-struct Unit {
-    text: Range<usize>,
+pub(super) struct Unit {
+    pub(super) text: Range<usize>,
     /// The number of the directive that says which line of the source it stands for.
     place: Option<usize>,
-    makes: SmallVec<[u32; 4]>,
-    uses: SmallVec<[u32; 8]>,
+    pub(super) makes: SmallVec<[u32; 4]>,
+    pub(super) uses: SmallVec<[u32; 8]>,
     class: Class,
 }
 
 /// A part of a kernel's body: units between labels and branches, or text that stays.
-enum Part {
+pub(super) enum Part {
     Units(Vec<Unit>),
     /// With the number of the directive that says which line of the source it stands for.
     Text(Range<usize>, Option<usize>),
@@ -177,7 +177,7 @@ pub fn reordered(ptx: &[u8], choice: Choice) -> Option<Vec<u8>> {
     }
     let from = position(ptx, entry, b"\n{\n")? + 3;
     let end = from + closing(&ptx[from..]);
-    let mut reader = Reader { ptx, numbers: HashMap::new(), halves: Vec::new(), places: Vec::new() };
+    let mut reader = Reader::new(ptx);
     let parts = reader.parts(from..end)?;
     // Registers that several parts have are alive throughout.
     let mut homes = vec![None; reader.halves.len()];
@@ -244,7 +244,7 @@ impl Writer<'_, '_> {
     }
 }
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     ptx: &'a [u8],
     numbers: HashMap<&'a [u8], u32>,
     /// Registers of 16 bits that each register takes.
@@ -253,8 +253,19 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    pub(super) fn new(ptx: &'a [u8]) -> Self {
+        Reader { ptx, numbers: HashMap::new(), halves: Vec::new(), places: Vec::new() }
+    }
+
+    /// Names of registers without percent signs, by their numbers.
+    pub(super) fn names(&self) -> Vec<&'a [u8]> {
+        let mut names: Vec<&[u8]> = vec![b""; self.numbers.len()];
+        self.numbers.iter().for_each(|(name, number)| names[*number as usize] = name);
+        names
+    }
+
     /// The parts of a body, line by line, as LLVM writes it: an instruction a line, inline assembly between two comments.
-    fn parts(&mut self, body: Range<usize>) -> Option<Vec<Part>> {
+    pub(super) fn parts(&mut self, body: Range<usize>) -> Option<Vec<Part>> {
         let mut parts = Vec::new();
         let (mut units, mut place) = (Vec::new(), None);
         let mut named: HashMap<&[u8], usize> = HashMap::new();
