@@ -1012,8 +1012,8 @@ impl<'c> Compilation<'_, 'c> {
         if !object {
             self.keep(Stage::Asm, code.clone())?;
         }
-        self.take_second(&metadata);
-        self.made.times.asm = start.elapsed();
+        let more = self.take_second(&metadata);
+        self.made.times.asm = start.elapsed() + more;
         if self.options.emit.is_assembly() {
             return Ok(());
         }
@@ -1021,14 +1021,16 @@ impl<'c> Compilation<'_, 'c> {
         self.make_binary(&code, target)
     }
 
-    /// Takes the text beside the first, which is launched as `metadata` says, if that launch has all that it needs.
-    fn take_second(&mut self, metadata: &Metadata) {
+    /// Takes the text beside the first, which is launched as `metadata` says, if that launch has all that it needs; says how long it took.
+    fn take_second(&mut self, metadata: &Metadata) -> Duration {
         let fits = |other: &Metadata| {
             let as_first = Metadata { shared: metadata.shared, ..other.clone() };
             other.shared <= metadata.shared && as_first.to_json() == metadata.to_json()
         };
-        let second = self.second.take().filter(|other| other.metadata.as_ref().is_some_and(fits));
-        self.made.second = second.map(|second| second.output);
+        let Some(second) = self.second.take() else { return Duration::ZERO };
+        let took = second.times.total();
+        self.made.second = second.metadata.as_ref().is_some_and(fits).then_some(second.output);
+        took
     }
 
     /// Says at the kernel, which is lowered already, what was chosen.

@@ -27,8 +27,8 @@ use ttopt_dialect::tt::ops::{
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::ops::ConvertLayoutOp;
 
-/// Operations through which positions are followed.
-const STEPS: u32 = 16;
+/// Operations through which positions are followed: each may have two operands.
+const STEPS: u32 = 10;
 
 /// Whether `value` counts elements or programs from zero: sums and multiples of ranges, numbers of programs and counters of loops.
 fn is_position(value: Value<'_>, steps: u32) -> bool {
