@@ -546,7 +546,11 @@ fn with_loops_written_out_and_loads_first(ptx: &[u8], cubin: &[u8], capability: 
 }
 
 fn is_worth_writing_out_with_loads_first(ptx: &[u8], cubin: &[u8], other: &[u8], capability: u32) -> bool {
-    is_faster_written_out(FASTER_WRITTEN_OUT, ptx, cubin, other, capability)
+    is_worth_loads_first_by(FASTER_WRITTEN_OUT, ptx, cubin, other, capability)
+}
+
+fn is_worth_loads_first_by(factor: f64, ptx: &[u8], cubin: &[u8], other: &[u8], capability: u32) -> bool {
+    is_faster_written_out(factor, ptx, cubin, other, capability)
         && more_stack(cubin, other) <= STACK_APART
         && leaves_enough_warps(ptx, cubin, other)
 }
@@ -562,9 +566,7 @@ fn with_loads_of_all_iterations_first(ptx: &[u8], cubin: &[u8], capability: u32)
 }
 
 fn is_worth_loads_of_all_iterations_first(ptx: &[u8], cubin: &[u8], other: &[u8], capability: u32) -> bool {
-    is_faster_written_out(FASTER_ALL_FIRST, ptx, cubin, other, capability)
-        && more_stack(cubin, other) <= STACK_APART
-        && leaves_enough_warps(ptx, cubin, other)
+    is_worth_loads_first_by(FASTER_ALL_FIRST, ptx, cubin, other, capability)
 }
 
 /// Whether registers leave room for warps that hide all other latencies nearly as well as before. `depthwise_large` had two CTAs in place

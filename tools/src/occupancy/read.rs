@@ -337,6 +337,16 @@ fn is_label(text: &[u8]) -> bool {
     text.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'$' | b'_' | b'%'))
 }
 
+/// The body of the only kernel of `ptx`, without its braces. `None` where it has not exactly one, or calls functions.
+pub(super) fn only_body(ptx: &[u8]) -> Option<Range<usize>> {
+    let entry = position(ptx, 0, b"\n.visible .entry ")?;
+    if position(ptx, entry + 1, b"\n.visible .entry ").is_some() || position(ptx, 0, b".func").is_some() {
+        return None;
+    }
+    let from = position(ptx, entry, b"\n{\n")? + 3;
+    Some(from..from + closing(&ptx[from..]))
+}
+
 /// Calls `found` with the name of each register in `text`, without its `%`.
 pub(super) fn registers<'t>(text: &'t [u8], mut found: impl FnMut(&'t [u8])) {
     let mut at = 0;

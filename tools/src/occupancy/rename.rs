@@ -3,19 +3,15 @@
 //! Loops that are written out repeat the text of an iteration, registers and all. ptxas gives each value a register of its own, but what
 //! puts instructions in another order before must not let one iteration write what the one before it still reads.
 
-use super::read::{closing, position};
+use super::read::{only_body, position};
 use super::reorder::{Part, Reader, Unit};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// `ptx` with names of their own for values that straight-line code replaces further on. `None` where there are none, or it has not
 /// exactly one kernel, or calls functions.
 pub fn with_own_names(ptx: &[u8]) -> Option<Vec<u8>> {
-    let entry = position(ptx, 0, b"\n.visible .entry ")?;
-    if position(ptx, entry + 1, b"\n.visible .entry ").is_some() || position(ptx, 0, b".func").is_some() {
-        return None;
-    }
-    let from = position(ptx, entry, b"\n{\n")? + 3;
-    let end = from + closing(&ptx[from..]);
+    let Range { start: from, end } = only_body(ptx)?;
     let mut reader = Reader::new(ptx);
     let parts = reader.parts(from..end)?;
     let names = reader.names();
@@ -40,7 +36,7 @@ pub fn with_own_names(ptx: &[u8]) -> Option<Vec<u8>> {
         }
     }
     text.extend(&ptx[at..]);
-    found.then(|| declared.written(&text, from))
+    found.then(|| declared.written(text, from))
 }
 
 /// The registers of which a unit needs no value, and makes one.
@@ -100,8 +96,7 @@ impl<'a> Declared<'a> {
     }
 
     /// `text` with declarations, which are behind `from`, of as many as there are.
-    fn written(&self, text: &[u8], from: usize) -> Vec<u8> {
-        let mut text = text.to_vec();
+    fn written(&self, mut text: Vec<u8>, from: usize) -> Vec<u8> {
         for (kind, before, now) in &self.kinds {
             let declaration = |count: &u64| [b"%", *kind, b"<", count.to_string().as_bytes(), b">"].concat();
             let old = declaration(before);

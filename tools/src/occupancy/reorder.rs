@@ -8,7 +8,7 @@
 //! Only what provably may move does. Instructions outside the lists below, and what is written as inline assembly with
 //! labels or declarations, stay where they are, with all others on their side.
 
-use super::read::{closing, line, position, registers};
+use super::read::{line, only_body, position, registers};
 use smallvec::SmallVec;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -171,12 +171,7 @@ pub fn with_loads_first(ptx: &[u8], most: u32) -> Option<Vec<u8>> {
 
 /// `ptx` with the instructions of its one kernel in another order. `None` where it has not exactly one, or calls functions.
 pub fn reordered(ptx: &[u8], choice: Choice) -> Option<Vec<u8>> {
-    let entry = position(ptx, 0, b"\n.visible .entry ")?;
-    if position(ptx, entry + 1, b"\n.visible .entry ").is_some() || position(ptx, 0, b".func").is_some() {
-        return None;
-    }
-    let from = position(ptx, entry, b"\n{\n")? + 3;
-    let end = from + closing(&ptx[from..]);
+    let Range { start: from, end } = only_body(ptx)?;
     let mut reader = Reader::new(ptx);
     let parts = reader.parts(from..end)?;
     // Registers that several parts have are alive throughout.

@@ -238,10 +238,14 @@ impl<'c> Solver<'c> {
         }
     }
 
+    fn assume_nonneg(&mut self, value: Value<'c>) {
+        self.assumed.entry(value).or_insert(Assumed { nonneg: true, div: 1 }).nonneg = true;
+    }
+
     /// Divisors are sizes, and so are integer arguments that they are computed from: not negative.
     fn sizes(&mut self, mut values: Vec<Value<'c>>) {
         for divisor in values.iter().filter(|divisor| ConstantOp::defining(**divisor).is_none()) {
-            self.assumed.entry(*divisor).or_insert(Assumed { nonneg: true, div: 1 }).nonneg = true;
+            self.assume_nonneg(*divisor);
         }
         let mut seen = FastSet::default();
         while let Some(value) = values.pop() {
@@ -258,7 +262,7 @@ impl<'c> Solver<'c> {
                 None => {
                     let owner = value.arg_block().and_then(|block| block.parent());
                     if owner.is_some_and(|op| FuncOp::cast(op).is_some()) {
-                        self.assumed.entry(value).or_insert(Assumed { nonneg: true, div: 1 }).nonneg = true;
+                        self.assume_nonneg(value);
                     }
                 }
             }
@@ -278,7 +282,7 @@ impl<'c> Solver<'c> {
         }
         let owner = value.arg_block().and_then(|block| block.parent());
         if owner.is_some_and(|op| FuncOp::cast(op).is_some()) {
-            self.assumed.entry(value).or_insert(Assumed { nonneg: true, div: 1 }).nonneg = true;
+            self.assume_nonneg(value);
         }
     }
 
@@ -289,8 +293,7 @@ impl<'c> Solver<'c> {
             divisor = op.operand(0);
         }
         if ConstantOp::defining(divisor).is_none() {
-            let dividend = self.assumed.entry(division.operand(0));
-            dividend.or_insert(Assumed { nonneg: true, div: 1 }).nonneg = true;
+            self.assume_nonneg(division.operand(0));
         }
     }
 
