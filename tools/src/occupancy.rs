@@ -812,7 +812,7 @@ mod tests {
         for i in 0..n {
             body += &format!("\tld.global.b32 %r{i}, [%rd3+{}];\n", 512 * i);
         }
-        body += "\tbar.sync 0;\n";
+        body += "\tst.shared.b32 [global_smem], %r0;\n\tbar.sync 0;\n";
         for i in 0..n {
             let (sum, next) = (n + 1 + i, (i + 1) % n);
             body += &format!(
@@ -835,6 +835,8 @@ mod tests {
         assert!(String::from_utf8(ptx).unwrap().contains("\n.minnctapersm 7\n"));
         let mut ptx = text(&holds(64).replace("bar.sync 0", "bar.warp.sync 0xffffffff"), 128);
         assert_eq!(bound(&mut ptx, 16).unwrap().ctas, 6, "warps do not wait for each other");
+        let mut ptx = text(&holds(64).replace("\tst.shared.b32 [global_smem], %r0;\n", ""), 128);
+        assert_eq!(bound(&mut ptx, 16).unwrap().ctas, 6, "warps wait for nothing that others write");
         let mut ptx = text(&holds(64), 128);
         assert_eq!(bound(&mut ptx, 3).unwrap().ctas, 3, "shared memory may leave room for fewer");
         // Six cost a little more than seven.

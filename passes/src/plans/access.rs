@@ -109,13 +109,13 @@ impl AccessFacts {
     /// of `shape`.
     pub fn new(shape: &[i64], bytes: u64, pointers: &AxisInfo, mask: Option<&AxisInfo>) -> AccessFacts {
         let order = order_of(shape, pointers);
-        let (contiguous, aligned) = contiguous(shape, bytes, pointers, &order);
+        let (contiguous, aligned, joined) = contiguous(shape, bytes, pointers, &order);
         let mask = mask.map_or(u64::MAX, |mask| run_of_equal(shape, mask, &order));
         let fast = order.first().copied().filter(|fast| *fast < pointers.rank());
         let stride = fast.and_then(|fast| usual_stride(pointers, fast));
         let whole =
             fast.filter(|fast| pointers.usually_contiguous(*fast)).map_or(1, |fast| shape[fast] as u64);
-        let usual = contiguous.max(whole);
+        let usual = contiguous.max(whole).max(joined);
         // Longer runs that are known come first.
         let run = |d: usize| pointers.contiguity(d);
         let alike = |d: &usize| *d < pointers.rank() && pointers.usually_contiguous(*d);
@@ -284,9 +284,9 @@ fn order_of(shape: &[i64], pointers: &AxisInfo) -> SmallVec<[usize; 4]> {
 }
 
 /// Contiguous elements in `order`, and the bytes that their first address is a multiple of, whatever the coordinates
-/// along dimensions that the run does not span.
-fn contiguous(shape: &[i64], bytes: u64, pointers: &AxisInfo, order: &[usize]) -> (u64, u64) {
-    let Some((&fast, slow)) = order.split_first() else { return (1, pointers.corner) };
+/// along dimensions that the run does not span; and contiguous elements wherever they begin.
+fn contiguous(shape: &[i64], bytes: u64, pointers: &AxisInfo, order: &[usize]) -> (u64, u64, u64) {
+    let Some((&fast, slow)) = order.split_first() else { return (1, pointers.corner, 1) };
     let (single, aligned) = (pointers.contiguity(fast), pointers.divisibility(fast));
     let mut length = single;
     let mut lens: SmallVec<[u64; 4]> = SmallVec::from_elem(1, shape.len());
@@ -307,9 +307,9 @@ fn contiguous(shape: &[i64], bytes: u64, pointers: &AxisInfo, order: &[usize]) -
     // Corners of boxes that span dimensions, or first elements of rows.
     let corner = pointers.corner_at(&lens);
     if length.min(corner / bytes) > single.min(aligned / bytes) {
-        (length, corner)
+        (length, corner, length)
     } else {
-        (single, aligned)
+        (single, aligned, length)
     }
 }
 
@@ -500,6 +500,16 @@ mod tests {
     fn dense_rows_go_on_in_the_next_one() {
         // 512 rows of 2 bytes each: all of it, aligned to 16 bytes.
         assert_eq!(widest(&[512, 2], &[Run::new(2, 512, 16), Run::new(1, 2, 2)], 16, 1), 16);
+    }
+
+    #[test]
+    fn dense_rows_are_neighbours_wherever_they_begin() {
+        // Pairs of floats that begin at any pair: accesses take a pair, and lanes next to each other pairs next to each other.
+        let runs = [Run::new(4096, 32, 8), Run::new(8, 32, 8), Run::new(4, 2, 8)];
+        let facts = AccessFacts::new(&[32, 32, 2], 4, &pointers(&runs, 8, 4), None);
+        assert_eq!((facts.vector(128).0, facts.usual), (2, 64));
+        let apart = [Run::new(4096, 32, 8), Run::new(16, 32, 8), Run::new(4, 2, 8)];
+        assert_eq!(AccessFacts::new(&[32, 32, 2], 4, &pointers(&apart, 8, 4), None).usual, 2);
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod pass;
 pub mod past_registers;
 pub mod plan;
 pub mod read_ahead;
+pub mod read_direct;
 pub mod source;
 pub mod spread;
 pub mod staged;

@@ -7,6 +7,7 @@ use super::one_loop::Pair;
 use super::past_registers::Copies;
 use super::plan::{Budget, LoopSchedule};
 use super::read_ahead::ReadAhead;
+use super::read_direct::read_as_used;
 use super::source::{Ahead, Refusal, Source, Stores, body, check_attributes};
 use super::staged::turn_in_registers;
 use super::swizzled::swizzle_rings;
@@ -273,8 +274,12 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
         remove_unused(module)?;
     }
     undo_copies(module, machine.num_warps, &target)?;
-    coalesce_copies(module, machine, &target)?;
+    let layouts = Layouts::new(module.context(), machine);
+    coalesce_copies(module, &layouts, &target)?;
     turn_in_registers(module, &target)?;
+    if target.primitives.cp_async {
+        read_as_used(module, &layouts, &target)?;
+    }
     swizzle_rings(module, &target)
 }
 
@@ -501,8 +506,7 @@ fn pin_loads(around: Op<'_>) {
 
 /// Has copies to shared memory take the layout of pointers that moves most at once. Loads had the layout that what is
 /// computed with them wants; the threads that copy need not be those that compute.
-fn coalesce_copies(module: Op<'_>, machine: Machine, target: &TargetDesc) -> PassResult {
-    let layouts = Layouts::new(module.context(), machine);
+fn coalesce_copies<'c>(module: Op<'c>, layouts: &Layouts<'c>, target: &TargetDesc) -> PassResult {
     let axis = AxisInfoAnalysis::new(module);
     let better: Vec<_> = copies(module)
         .into_iter()

@@ -11,7 +11,7 @@ use linear_layout::Encoding;
 use linear_layout::encoding::SwizzledShared;
 use linear_layout::plan::SharedAccessPlan;
 use linear_layout::target::{Direction, TargetDesc};
-use mlir_host::ir::{Attr, Op, Value, Walk};
+use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::pass::PassResult;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
 use ttopt_dialect::ttg::ops::{
@@ -25,7 +25,7 @@ const PIECES: [u64; 3] = [16, 32, 64];
 const PHASES: [u64; 4] = [1, 2, 4, 8];
 
 /// A ring that copies fill, and from which threads read.
-struct Ring<'c> {
+pub(super) struct Ring<'c> {
     alloc: Op<'c>,
     views: Vec<Op<'c>>,
     copies: Vec<Op<'c>>,
@@ -34,7 +34,7 @@ struct Ring<'c> {
 
 impl<'c> Ring<'c> {
     /// The ring of `alloc`, if nothing else is done with it.
-    fn of(alloc: Op<'c>) -> Option<Self> {
+    pub(super) fn of(alloc: Op<'c>) -> Option<Self> {
         LocalAllocOp::cast(alloc).filter(|alloc| alloc.src().is_none())?;
         let Ok(Encoding::SwizzledShared(rows)) =
             encoding(MemDescType::cast(alloc.result(0).ty())?.encoding())
@@ -64,11 +64,16 @@ impl<'c> Ring<'c> {
         })
     }
 
-    /// How all is read where buffers have the layout `layout`, or their own.
-    fn reads(&self, layout: Option<Attr<'c>>, target: &TargetDesc) -> Option<Vec<SharedAccessPlan>> {
+    /// How all is read, each load as what `types` says, where buffers have the layout `layout`, or their own.
+    fn reads(
+        &self,
+        types: &dyn Fn(Op<'c>) -> Type<'c>,
+        layout: Option<Attr<'c>>,
+        target: &TargetDesc,
+    ) -> Option<Vec<SharedAccessPlan>> {
         let read = |load: &Op<'c>| {
             let buffer = in_layout(load.operand(0), layout)?;
-            buffer_plans::access(load.result(0).ty(), buffer, Direction::Load, target).ok()
+            buffer_plans::access(types(*load), buffer, Direction::Load, target).ok()
         };
         self.loads.iter().map(read).collect()
     }
@@ -89,28 +94,48 @@ impl<'c> Ring<'c> {
 
     /// The swizzle with which it is read in the fewest cycles, if there is one that is better than none, and copies are as wide.
     fn best(&self, axis: &AxisInfoAnalysis<'c>, target: &TargetDesc) -> Option<Attr<'c>> {
+        self.swizzled(&|load| load.result(0).ty(), axis, target)?.1
+    }
+
+    /// Cycles of a warp in which all is read then, each load as what `types` says.
+    pub(super) fn least(
+        &self,
+        types: &dyn Fn(Op<'c>) -> Type<'c>,
+        axis: &AxisInfoAnalysis<'c>,
+        target: &TargetDesc,
+    ) -> Option<f64> {
+        Some(self.swizzled(types, axis, target)?.0)
+    }
+
+    /// The fewest cycles in which all is read, each load as what `types` says, and the swizzle for that; no swizzle where none is better.
+    fn swizzled(
+        &self,
+        types: &dyn Fn(Op<'c>) -> Type<'c>,
+        axis: &AxisInfoAnalysis<'c>,
+        target: &TargetDesc,
+    ) -> Option<(f64, Option<Attr<'c>>)> {
         let slot = MemDescType::cast(self.alloc.result(0).ty())?;
         let Ok(Encoding::SwizzledShared(rows)) = encoding(slot.encoding()) else { return None };
-        let own = self.reads(None, target)?;
-        if own.iter().all(|plan| plan.access.wavefronts <= plan.access.minimum) {
-            return None;
-        }
+        let own = self.reads(types, None, target)?;
         let cycles =
             |plans: &[SharedAccessPlan]| plans.iter().map(|plan| plan.access.cycles(target)).sum::<f64>();
+        let mut best = (cycles(&own), None);
+        if own.iter().all(|plan| plan.access.wavefronts <= plan.access.minimum) {
+            return Some(best);
+        }
         let (copied, bytes) =
             (self.accesses(None, axis, target)?, u64::from(slot.element().bits()?.div_ceil(8)));
-        let mut best: Option<(f64, Attr<'c>)> = None;
         for layout in others(&rows, 8 * bytes) {
             let layout = encoding_attr(self.alloc.context(), &Encoding::SwizzledShared(layout)).ok()?;
-            let Some(plans) = self.reads(Some(layout), target) else { continue };
-            let least = best.as_ref().map_or_else(|| cycles(&own), |best| best.0);
+            let Some(plans) = self.reads(types, Some(layout), target) else { continue };
             let there = cycles(&plans);
-            if there < least && self.accesses(Some(layout), axis, target).is_some_and(|count| count <= copied)
-            {
-                best = Some((there, layout));
+            let is_as_wide =
+                || self.accesses(Some(layout), axis, target).is_some_and(|count| count <= copied);
+            if there < best.0 && is_as_wide() {
+                best = (there, Some(layout));
             }
         }
-        best.map(|(_, layout)| layout)
+        Some(best)
     }
 }
 

@@ -23,6 +23,7 @@ use super::calls::Callees;
 use super::effects::{Access, Kind, Waits, accesses, waits, waits_for_all_stores};
 use super::one_thread;
 use super::readback::{Divergence, GlobalAccess, Proxies, allow_divergence, decided_by_warp};
+use super::together::{self, Sharing};
 use super::{OFFSET, callees_first};
 use crate::analysis::flow_graph::FlowGraph;
 use crate::analysis::pointer_roots::PointerRoots;
@@ -85,6 +86,8 @@ struct Pending {
     storing: BTreeMap<usize, usize>,
     /// What threads stored without a fence behind it for what is loaded in bulk.
     unfenced: BTreeMap<usize, usize>,
+    /// Cycles by which warps may have come apart, up to [`APART`](together::APART).
+    apart: u32,
 }
 
 /// Tensor operations from shared memory among what is under way: the wait is the same as for those to it.
@@ -105,6 +108,7 @@ impl Pending {
         for (mine, other) in self.under_way.iter_mut().zip(&other.under_way) {
             mine.extend(other);
         }
+        self.apart = self.apart.max(other.apart);
     }
     /// The same accesses, to other places.
     fn map(&self, to: impl Fn(usize) -> usize) -> Pending {
@@ -118,6 +122,7 @@ impl Pending {
             loaded: self.loaded.clone(),
             storing: self.storing.clone(),
             unfenced: self.unfenced.clone(),
+            apart: self.apart,
         }
     }
     /// All threads wait for each other: for what they did to this memory.
@@ -126,6 +131,7 @@ impl Pending {
             self.reads.clear();
             self.writes.clear();
             self.barriers.clear();
+            self.apart = 0;
         }
         if memory.global {
             self.stored.clear();
@@ -218,6 +224,8 @@ enum Hazard {
     Shared(Meeting),
     /// It accesses global memory where the operation of this number may have stored, or loaded.
     Global(usize, Before),
+    /// It stores parts of sectors of which other warps store the rest.
+    Together,
 }
 
 /// What was done to global memory.
@@ -247,6 +255,9 @@ struct Step {
     finishes_stores: bool,
     /// One thread tells others, by an mbarrier, what all threads of its group did before: they must have done it.
     releases: bool,
+    /// Cycles by which warps come apart there, and whether they had better not be where it begins.
+    apart: u32,
+    together: bool,
     /// Waits for all threads, after `accesses`; what it does afterwards is `then`.
     synchronizes: Ordered,
     then: Option<Access>,
@@ -296,7 +307,11 @@ impl<'c> Analysis<'_, 'c> {
         let global = self.meets_global(i, pending);
         let first = global.map_or_else(First::default, |(_, first)| first);
         match (shared, global) {
-            (None, None) => None,
+            (None, None) => {
+                let asks = step.together && self.global_access(i).is_some_and(|access| access.asks);
+                let late = asks && pending.apart >= together::APART;
+                late.then(|| Put { global: false, first: First::default(), why: Hazard::Together })
+            }
             (None, Some((why, _))) => Some(Put { global: true, first, why }),
             (Some(why), global) => Some(Put { global: global.is_some(), first, why: Hazard::Shared(why) }),
         }
@@ -359,6 +374,7 @@ impl<'c> Analysis<'_, 'c> {
             }
             pending.synchronize(Ordered { shared: false, ..waits(done.waits_after) });
         }
+        pending.apart = (pending.apart + step.apart).min(together::APART);
         if let Some(waits) = step.waits {
             pending.wait(waits);
         }
@@ -445,9 +461,10 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let functions =
         callees_first(module).map_err(|call| call.error("calls a function that is being called"))?;
     let mut divergence = [Divergence::default(), Divergence::default()];
+    let sharing = Sharing::new(module, &target);
     // Callers first: they say how threads come to what they call.
     for function in functions.into_iter().rev() {
-        insert_barriers(function, &called, &mut divergence, &target, options.bool("report"))?;
+        insert_barriers(function, &called, &mut divergence, &target, &sharing, options.bool("report"))?;
     }
     Ok(())
 }
@@ -481,6 +498,7 @@ fn insert_barriers<'c>(
     called: &Callees,
     divergence: &mut [Divergence<'c>; 2],
     target: &TargetDesc,
+    sharing: &Sharing<'c, '_>,
     report: bool,
 ) -> PassResult {
     let fail = |(op, message): (Op<'_>, String)| op.error(message);
@@ -515,7 +533,15 @@ fn insert_barriers<'c>(
     }
     let lasting = (0..places.len()).map(|place| buffers.lasting(place)).collect();
     let steps = graph.ops().iter().map(|op| step_of(*op, &buffers, target)).collect::<Result<_, _>>();
-    let steps: Vec<Step> = steps.map_err(fail)?;
+    let mut steps: Vec<Step> = steps.map_err(fail)?;
+    for (op, step) in graph.ops().iter().zip(&mut steps).filter(|_| !apart) {
+        step.together = sharing.is_shared(*op);
+    }
+    if steps.iter().any(|step| step.together) {
+        for (op, step) in graph.ops().iter().zip(&mut steps) {
+            step.apart = together::apart(*op, target);
+        }
+    }
     let mut analysis = Analysis {
         graph: &graph,
         overlaps,
@@ -538,7 +564,7 @@ fn insert_barriers<'c>(
         needing.filter_map(|(op, _)| op.ancestor(|outer| outer.attr(HALVES).is_some())).collect();
     if !together.is_empty() {
         together.into_iter().for_each(run_together);
-        return insert_barriers(function, called, divergence, target, report);
+        return insert_barriers(function, called, divergence, target, sharing, report);
     }
     for (op, put) in ops.iter().zip(&analysis.barriers) {
         let Some(put) = put else { continue };
@@ -564,6 +590,11 @@ impl Hazard {
     /// Says as a remark why the barrier `made` is before `op`.
     fn report(self, made: Op<'_>, op: Op<'_>, ops: &[Op<'_>], buffers: &Buffers<'_>, places: &[(u64, u64)]) {
         let (text, at, note) = match self {
+            Hazard::Together => {
+                let text = "barrier: warps store parts of the same sectors, which are written once where they do so together";
+                made.emit(Severity::Remark, false, text, &[]);
+                return;
+            }
             Hazard::Shared(Meeting { access, before, written }) => {
                 let (start, end) = places[access.buffer];
                 let does = if access.kind.needs_reads_done() { "writes" } else { "reads" };

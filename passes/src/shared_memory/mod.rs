@@ -11,6 +11,7 @@
 //! * `calls` says what functions that are called do to memory.
 //! * [`once`] says what must be loaded by one thread for all.
 //! * [`readback`] says which accesses to global memory may meet those of other threads.
+//! * `together` says which stores warps had better do at the same time.
 //! * [`barriers`] puts a barrier where two accesses could meet otherwise.
 
 pub mod allocate;
@@ -24,6 +25,7 @@ pub mod once;
 pub mod one_thread;
 pub mod readback;
 pub mod slots;
+mod together;
 
 pub use once::ONCE;
 pub use one_thread::ALONE;

@@ -60,7 +60,7 @@ pub struct Kernel {
     pub halves: Vec<u8>,
     /// Registers of a thread without which an assembler refuses an instruction of the kernel; 0 where there is none such.
     pub least: u64,
-    /// Whether its warps wait for each other at barriers.
+    /// Whether its warps wait at barriers for what others write to shared memory.
     pub synchronizes: bool,
     /// The first is where control begins.
     pub blocks: Vec<Block>,
@@ -116,7 +116,9 @@ fn kernel(ptx: &[u8], at: usize, body: usize, end: usize) -> Option<Kernel> {
     let mut reader = Reader::default();
     reader.body(&ptx[body + 3..end])?;
     reader.link()?;
-    let Reader { halves, least, synchronizes, blocks, .. } = reader;
+    let Reader { halves, least, synchronizes, shares, blocks, .. } = reader;
+    // Where nothing is handed on, barriers are for stores that had better come together: there warps wait once.
+    let synchronizes = synchronizes && shares;
     Some(Kernel { threads, bound, halves, least, synchronizes, blocks })
 }
 
@@ -129,6 +131,8 @@ struct Reader<'a> {
     halves: Vec<u8>,
     least: u64,
     synchronizes: bool,
+    /// Whether it accesses shared memory.
+    shares: bool,
     blocks: Vec<Block>,
     /// Labels and the blocks that they stand before.
     labels: Vec<(&'a [u8], u32)>,
@@ -228,6 +232,7 @@ impl<'a> Reader<'a> {
             self.least = self.least.max(fragments as u64 + BESIDE_FRAGMENTS);
         }
         self.synchronizes |= name.starts_with(b"bar.sync") || name.starts_with(b"barrier.sync");
+        self.shares |= name.windows(7).any(|part| part == b".shared");
         let mut instruction = self.instruction(name, operands);
         if let Some(predicate) = predicate {
             registers(predicate, |register| instruction.uses.extend(self.find(register)));

@@ -1,0 +1,185 @@
+//! What waits in a ring is read as it is used.
+//!
+//! Layouts are chosen while loads still go to registers, where a load has the layout of its addresses, and what wants another one converts.
+//! Of a ring threads read in any order. So where what is read is converted, perhaps behind arithmetic on each of its elements, it is read in the
+//! layout that is asked for in the end if that takes fewer cycles: of the reads with the best swizzle each, of the arithmetic, and
+//! of the conversion, which stores to shared memory, waits and reads once more.
+
+use super::swizzled::Ring;
+use crate::analysis::axis_info::AxisInfoAnalysis;
+use crate::ir_util::{is_loop, layout_of, set_layout, set_result_layout, with_layout};
+use crate::machine::Layouts;
+use crate::objective::{arithmetic, converting};
+use crate::rules::{Rule, rule};
+use linear_layout::Dim;
+use linear_layout::target::TargetDesc;
+use mlir_host::hash::FastMap;
+use mlir_host::ir::{Attr, Op, Type, Value, Walk};
+use mlir_host::pass::PassResult;
+use mlir_host::upstream::ConstantOp;
+use smallvec::SmallVec;
+use ttopt_dialect::ttg::layout::to_linear_layout;
+use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAllocOp, LocalDeallocOp, LocalLoadOp, is_memdesc_view};
+
+/// Operations between a conversion and what is read for it that are looked at.
+const MOST_OPS: usize = 32;
+
+/// A conversion by which threads get what they compute from rings.
+struct Use<'c> {
+    /// The operation whose result is wanted: a conversion, or a read of a buffer that is stored for it alone.
+    op: Op<'c>,
+    /// The buffer.
+    buffer: Option<Op<'c>>,
+    /// What is converted.
+    value: Value<'c>,
+    layout: Attr<'c>,
+    reads: Vec<Op<'c>>,
+    computes: Vec<Op<'c>>,
+    /// Operands that are constants.
+    constants: Vec<(Op<'c>, usize)>,
+}
+
+impl<'c> Use<'c> {
+    fn of(op: Op<'c>) -> Option<Self> {
+        op.ancestor(is_loop)?;
+        let layout = layout_of(op.results().next()?)?;
+        let (value, buffer) = if ConvertLayoutOp::cast(op).is_some() {
+            (op.operand(0), None)
+        } else {
+            let buffer = LocalLoadOp::cast(op)?.src().def_op()?;
+            let value = LocalAllocOp::cast(buffer)?.src()?;
+            let frees = |user: Op<'c>| LocalDeallocOp::cast(user).is_some();
+            let mut users = buffer.result(0).uses().map(|(user, _)| user);
+            (value, users.all(|user| user == op || frees(user)).then_some(Some(buffer))?)
+        };
+        let mut found =
+            Self { op, buffer, value, layout, reads: vec![], computes: vec![], constants: vec![] };
+        (found.follow(value) && !found.reads.is_empty()).then_some(found)
+    }
+
+    /// Whether `value` is computed for this use alone, element by element from what is read of buffers, and constants.
+    fn follow(&mut self, value: Value<'c>) -> bool {
+        let Some(op) = value.def_op().filter(|_| self.reads.len() + self.computes.len() < MOST_OPS) else {
+            return false;
+        };
+        let mut uses = value.uses();
+        if uses.next().is_none() || uses.next().is_some() {
+            return false;
+        }
+        if LocalLoadOp::cast(op).is_some() {
+            self.reads.push(op);
+            return true;
+        }
+        if rule(op) != Some(Rule::Same) || op.num_results() != 1 || op.num_regions() > 0 || !op.is_pure() {
+            return false;
+        }
+        self.computes.push(op);
+        op.operands().enumerate().all(|(at, operand)| match ConstantOp::defining(operand) {
+            _ if operand.ty().as_tensor().is_none() => true,
+            Some(constant) if is_splat(constant.op()) => {
+                self.constants.push((op, at));
+                true
+            }
+            _ => self.follow(operand),
+        })
+    }
+
+    /// The rings that are read, each once.
+    fn rings(&self) -> Option<Vec<Ring<'c>>> {
+        let mut allocs: SmallVec<[Op<'c>; 4]> = SmallVec::new();
+        for read in &self.reads {
+            let mut from = read.operand(0).def_op()?;
+            while is_memdesc_view(from) {
+                from = from.operand(0).def_op()?;
+            }
+            if !allocs.contains(&from) {
+                allocs.push(from);
+            }
+        }
+        allocs.into_iter().map(Ring::of).collect()
+    }
+
+    /// Cycles of a warp with reads in the layout that is asked for, and as they are.
+    fn cycles(
+        &self,
+        axis: &AxisInfoAnalysis<'c>,
+        layouts: &Layouts<'c>,
+        target: &TargetDesc,
+    ) -> Option<(f64, f64)> {
+        let there: FastMap<Op<'c>, Type<'c>> = self
+            .reads
+            .iter()
+            .map(|read| Some((*read, with_layout(read.result(0).ty().as_tensor()?, self.layout)?)))
+            .collect::<Option<_>>()?;
+        let rings = self.rings()?;
+        let reads = |types: &dyn Fn(Op<'c>) -> Type<'c>| -> Option<f64> {
+            rings.iter().map(|ring| ring.least(types, axis, target)).sum()
+        };
+        let own = |read: Op<'c>| read.result(0).ty();
+        let asked = |read: Op<'c>| there.get(&read).copied().unwrap_or_else(|| own(read));
+        let computed = |layout: Option<Attr<'c>>| -> Option<f64> {
+            let one = |op: &Op<'c>| {
+                let ty = op.result(0).ty().as_tensor()?;
+                let linear = to_linear_layout(layout.or(ty.encoding())?, &ty.shape()).ok()?;
+                let elements = 1u64 << linear.in_bits(Dim::REGISTER).min(20);
+                Some(elements as f64 * arithmetic::cycles(*op, &target.cost))
+            };
+            self.computes.iter().map(one).sum()
+        };
+        let ty = self.value.ty().as_tensor()?;
+        let warps = f64::from(layouts.machine.num_warps as u32).max(1.0);
+        let converted = converting(ty, self.layout, layouts)? / warps;
+        Some((reads(&asked)? + computed(Some(self.layout))?, reads(&own)? + computed(None)? + converted))
+    }
+
+    /// Has everything computed in the layout that is asked for.
+    fn apply(self) -> PassResult {
+        for (op, at) in self.constants {
+            let Some(constant) = op.operand(at).def_op() else { continue };
+            let copy = constant.clone_detached();
+            copy.move_before(op);
+            set_result_layout(copy, self.layout)?;
+            op.set_operand(at, copy.result(0));
+        }
+        for op in self.reads.iter().chain(&self.computes) {
+            set_layout(op.result(0), self.layout);
+        }
+        self.op.result(0).replace_all_uses_with(self.value);
+        self.op.erase();
+        if let Some(buffer) = self.buffer {
+            for user in buffer.result(0).uses().map(|(user, _)| user).collect::<Vec<_>>() {
+                user.erase();
+            }
+            buffer.erase();
+        }
+        Ok(())
+    }
+}
+
+/// Whether all elements of a constant are the same.
+fn is_splat(op: Op<'_>) -> bool {
+    let elements = op.attr("value").and_then(Attr::as_elements);
+    elements.is_some_and(|elements| elements.splat_value().is_some())
+}
+
+/// Reads rings in the layouts that are asked for in the end.
+///
+/// # Errors
+/// When a constant cannot take a layout.
+pub fn read_as_used<'c>(module: Op<'c>, layouts: &Layouts<'c>, target: &TargetDesc) -> PassResult {
+    let mut uses = Vec::new();
+    module.walk(&mut |op| {
+        uses.extend(Use::of(op));
+        Walk::Advance
+    });
+    if uses.is_empty() {
+        return Ok(());
+    }
+    let axis = AxisInfoAnalysis::new(module);
+    for one in uses {
+        if one.cycles(&axis, layouts, target).is_some_and(|(asked, own)| asked < own) {
+            one.apply()?;
+        }
+    }
+    Ok(())
+}
