@@ -510,7 +510,7 @@ fn coalesce_copies<'c>(module: Op<'c>, layouts: &Layouts<'c>, target: &TargetDes
     let axis = AxisInfoAnalysis::new(module);
     let better: Vec<_> = copies(module)
         .into_iter()
-        .filter_map(|copy| Some((copy, better_layout(copy, &axis, &layouts, target)?)))
+        .filter_map(|copy| Some((copy, better_layout(copy, &axis, layouts, target)?)))
         .collect();
     if better.is_empty() {
         return Ok(());
@@ -522,7 +522,7 @@ fn coalesce_copies<'c>(module: Op<'c>, layouts: &Layouts<'c>, target: &TargetDes
         }
     }
     // Pointers are computed in the new layout, not converted.
-    improve(module, &layouts)?;
+    improve(module, layouts)?;
     convert_behind_rings(module);
     Ok(())
 }
