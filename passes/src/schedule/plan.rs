@@ -11,7 +11,7 @@
 //! that run beside the program. The schedule puts waits, with exact counts of what may still be under way, and makes
 //! rings as deep as that order asks for.
 
-use crate::analysis::registers::RESERVED;
+use crate::analysis::registers::{REGISTERS, RESERVED};
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -120,6 +120,8 @@ pub struct Budget {
     pub taken: u64,
     /// CTAs that a multiprocessor has registers for.
     pub ctas: u64,
+    /// Whether the assembler may find registers for more: where there are more programs, and it says how many CTAs fit.
+    pub may_fit_more: bool,
     /// Registers of a thread for values that wait for their use.
     pub registers: u64,
     /// Threads of a CTA.
@@ -314,9 +316,18 @@ impl LoopSchedule {
 
     fn chosen(graph: &LoopGraph, budget: &Budget) -> Option<Candidate> {
         let all = Candidate::all(graph, budget);
+        // What threads sum up takes less than half of the registers that two CTAs leave.
+        let sums: u64 = graph.nodes.iter().filter(|node| node.heavy).map(|node| node.words).sum();
+        let reads_itself = budget.may_fit_more
+            && graph.nodes.iter().all(|node| node.kind != Kind::Dot)
+            && 4 * sums * budget.threads < REGISTERS;
         let most = |candidate: &&Candidate| {
             let asked_for = if budget.stages >= FEW_PROGRAMS { candidate.schedule.stages } else { 0 };
-            (asked_for, candidate.iterations_ahead(budget), candidate.ctas)
+            // What threads read for their dots takes fewer registers than it has words, since the assembler reads it piece by piece: a
+            // second CTA may fit after all, if rings leave room for it.
+            let rings = candidate.schedule.shared_bytes(graph);
+            let room = candidate.ctas == 1 && reads_itself && 2 * (budget.taken + rings) <= budget.shared;
+            (asked_for, candidate.iterations_ahead(budget), candidate.ctas, room)
         };
         // Of equals the first one.
         let best = all.iter().rev().max_by_key(most)?;

@@ -11,7 +11,9 @@ use crate::analysis::advance;
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::analysis::balance::Balance;
 use crate::analysis::pointer_roots::{Arguments, descriptor_roots, may_meet, pointer_roots};
-use crate::analysis::registers::{RESERVED, ctas_together, ctas_with_copies, spare_registers, tensor_words};
+use crate::analysis::registers::{
+    RESERVED, ctas_together, ctas_with_copies, knows_ctas, spare_registers, tensor_words,
+};
 use crate::buffer_plans::BufferLayout;
 use crate::ir_util::{
     allocation, constant, fills_constant_buffer, in_block, is_dot, is_loop, multiplies, programs_of_tiles,
@@ -457,6 +459,7 @@ impl<'c> Source<'c> {
             shared: target.shared_bytes + RESERVED,
             taken: RESERVED + self.other_bytes(within, target)?,
             ctas: ctas_with_copies(self.op, function, warps, target).min(programs),
+            may_fit_more: knows_ctas(target) && programs > 1,
             registers: spare_registers(function, target).min(match self.why {
                 Why::Recurs => MOST_WORDS_AHEAD,
                 _ => u64::MAX,

@@ -7,6 +7,7 @@ const BUDGET: Budget = Budget {
     shared: 1 << 17,
     taken: 0,
     ctas: 1,
+    may_fit_more: true,
     registers: 64,
     threads: 128,
     needed_ahead: 0,
@@ -29,7 +30,8 @@ fn reading(kind: Kind, rings: &[usize]) -> Node {
 
 /// `a`, `b` copied to rings, read by threads, multiplied; the address goes on.
 fn matmul_of_warps() -> LoopGraph {
-    let heavy = Node { heavy: true, ..Node::new(Kind::Pure) };
+    // So many sums of 128 threads leave no registers for a second CTA.
+    let heavy = Node { heavy: true, words: 160, ..Node::new(Kind::Pure) };
     LoopGraph {
         nodes: vec![
             copy(0),
@@ -161,6 +163,27 @@ fn no_more_is_under_way_than_the_l2_bears_where_less_is_enough() {
     // What needs more than that has most under way, as without a bound.
     let starved = Budget { needed_ahead: 12 * slot, most_ahead: 11 * slot, ..free };
     assert_eq!(planned(&graph, &starved), planned(&graph, &free));
+}
+
+#[test]
+fn rings_leave_room_for_a_second_cta_whose_registers_may_suffice() {
+    // Slots of both rings for three stages: three where copies come first, with which one CTA fits, or two.
+    let slot = 2u64 << 13;
+    let mut few_sums = matmul_of_warps();
+    few_sums.nodes[4].words = 64;
+    let depths = |graph: &LoopGraph, shared| {
+        let schedule = planned(graph, &Budget { shared, ..BUDGET });
+        (schedule.stages, schedule.depths[0])
+    };
+    let more = depths(&few_sums, 4 * slot - 1);
+    let tight = depths(&few_sums, 2 * u64::from(more.1 - 1) * slot);
+    assert_eq!((more.0, tight), (3, (3, more.1 - 1)));
+    // With too little for two there are as many slots as one CTA wants.
+    assert_eq!(depths(&few_sums, 2 * u64::from(more.1 - 1) * slot - 1), more);
+    // Nor where sums take the registers; those of dots that run beside the program are in registers, all of them.
+    assert_eq!(depths(&matmul_of_warps(), 2 * u64::from(more.1 - 1) * slot), more);
+    let beside = depths(&matmul_of_warp_groups(), 8 * slot);
+    assert_eq!(depths(&matmul_of_warp_groups(), 2 * u64::from(beside.1 - 1) * slot), beside);
 }
 
 #[test]
@@ -637,6 +660,7 @@ fn schedules_of_random_loops_are_right() {
             shared: 1 << (10 + random.below(6)),
             taken: random.below(2000),
             ctas: 1 + random.below(3),
+            may_fit_more: random.one_in(2),
             registers: random.below(40),
             threads: 32 << random.below(3),
             needed_ahead: random.below(1 << 12),
