@@ -15,7 +15,7 @@ use crate::machine::{Layouts, Machine};
 use crate::plans::{self, AccessFacts};
 use crate::rules::{Rule, is_cheap, is_conversion, rule};
 use linear_layout::plan::{AddressFacts, Conversion as Moves, ConversionPlan, VectorPlan};
-use linear_layout::target::{CostModel, Direction, TargetDesc};
+use linear_layout::target::{CostModel, Direction, TargetDesc, Vendor};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Region, TensorType, Value, Walk};
@@ -41,6 +41,8 @@ pub const SYNCHRONIZATION: f64 = 8.0;
 /// get a value takes, so that the fewest conversions are left.
 const UNKNOWN: Conversion = Conversion::Cycles { all: 1e6, waits: 0.0 };
 
+/// Bits of a register.
+const REGISTER_BITS: u64 = 32;
 /// Operations on registers for each element that comes out of a pair of 4 bits.
 const UNPACK: f64 = 4.0;
 
@@ -436,13 +438,25 @@ impl<'c> Objective<'c> {
         }
         let plan = plans::access_in(op, &layout, &facts, machine).ok();
         let mask = if branches { machine.cost.mask } else { 0.0 };
-        let cycles = plan.map(|plan| Self::accesses(&layout, &plan, stores, mask, &machine.cost));
+        let cycles = plan.map(|plan| {
+            // Loads of parts of registers are put together by an instruction each; AMD's write the half of a register that is asked for.
+            let fills = u64::from(plan.vec_elems) * u64::from(plan.elem_bits) >= REGISTER_BITS;
+            let apart = !stores && !fills && machine.vendor == Vendor::Nvidia;
+            let beside = mask + if apart { machine.cost.alu } else { 0.0 };
+            Self::accesses(&layout, &plan, stores, beside, &machine.cost)
+        });
         self.accesses.borrow_mut().insert(key, cycles);
         cycles
     }
 
-    /// Of the accesses of a plan by all warps, each of which has a mask that costs `mask`.
-    fn accesses(layout: &LinearLayout, plan: &VectorPlan, stores: bool, mask: f64, cost: &CostModel) -> f64 {
+    /// Of the accesses of a plan by all warps, with each of which goes what costs `beside`.
+    fn accesses(
+        layout: &LinearLayout,
+        plan: &VectorPlan,
+        stores: bool,
+        beside: f64,
+        cost: &CostModel,
+    ) -> f64 {
         let copies = |dim| layout.free_variable_mask(dim).count_ones();
         // Only one of the warps that hold replicas writes.
         let idle = if stores { copies(Dim::WARP) } else { 0 };
@@ -456,7 +470,7 @@ impl<'c> Objective<'c> {
         let served = if full { (sectors / 4.0).max(lines * cost.line).max(1.0) } else { sectors };
         // What is loaded stays in the L1, what is stored goes on.
         let moved = if stores { served.max(cost.stored(bytes, plan.sectors)) } else { served };
-        plan.accesses.len() as f64 * warps * (cost.request + mask + moved)
+        plan.accesses.len() as f64 * warps * (cost.request + beside + moved)
     }
 
     /// What is known of integers and pointers, found out where it was not. Whoever asks for costs while operations are

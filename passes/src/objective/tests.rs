@@ -116,6 +116,28 @@ fn what_is_made_later_has_the_facts_of_what_it_copies() {
 }
 
 #[test]
+fn what_fills_no_register_is_put_together() {
+    let loads = |element: &str, divisibility: u32| {
+        let session = Session::new(&format!(
+            "tt.func @f(%p: !tt.ptr<{element}> {{tt.divisibility = {divisibility} : i32}}) {{
+               %r = tt.make_range {{end = 512 : i32, start = 0 : i32}} : tensor<512xi32, #w>
+               %s = tt.splat %p : !tt.ptr<{element}> -> tensor<512x!tt.ptr<{element}>, #w>
+               %q = tt.addptr %s, %r : tensor<512x!tt.ptr<{element}>, #w>, tensor<512xi32, #w>
+               %x = tt.load %q : tensor<512x!tt.ptr<{element}>, #w>
+               tt.return
+             }}"
+        ));
+        let layouts = Layouts::new(session.context(), Machine::of(session.module()).expect("a machine"));
+        Objective::new(session.module()).cycles(session.all("tt.load")[0], &layouts).expect("a plan")
+    };
+    // Four elements of each of four warps' threads, one by one: lines are alike, only halves are put together. Four at once fill registers.
+    let alu = 16.0 * 0.5;
+    let (halves, words) = (loads("f16", 2), loads("f32", 4));
+    assert!(halves >= alu + 16.0 * 2.0 && words < halves + 16.0 * 8.0, "{halves}, {words}");
+    assert!(loads("f16", 16) <= 4.0 * 3.0, "{}", loads("f16", 16));
+}
+
+#[test]
 fn booleans_become_bytes_between_threads() {
     let convert = |element: &str| {
         cycles(&format!(

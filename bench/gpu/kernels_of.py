@@ -1,0 +1,146 @@
+"""Writes the TTIR of kernels of `unseen.py`, without a GPU.
+
+    python bench/gpu/kernels_of.py FOLDER [--only REGEX] [--share I/N]
+
+Needs PyTorch and its Triton. The cases run with tensors that have no data (or, where values decide something, data on the CPU), and
+where a kernel would be compiled and launched its TTIR is written: FOLDER/CASE.KERNEL.ttir, with a number behind where a case has
+several of one name, and its options beside it, as JSON: w(arps), s(tages), c(tas), r(egisters of a thread, or null), ff (fused multiply-adds).
+"""
+
+import argparse
+import json
+import os
+import re
+import types
+
+import torch
+from torch.overrides import TorchFunctionMode
+from triton._C.libtriton import ir
+from triton.backends.compiler import GPUTarget
+from triton.compiler.compiler import ASTSource
+from triton.runtime import driver
+from triton.runtime.jit import JITFunction
+
+CAPABILITY = 90
+MULTIPROCESSORS = 132
+
+
+class Elsewhere(TorchFunctionMode):
+    """What is asked for on the GPU is on another device."""
+
+    def __init__(self, device):
+        super().__init__()
+        self.device = device
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if "cuda" in str(kwargs.get("device", "")):
+            kwargs["device"] = self.device
+        if getattr(function, "__name__", "") == "cuda":
+            return args[0].to(self.device)
+        moved = (self.device if isinstance(arg, str) and arg.startswith("cuda") else arg for arg in args)
+        return function(*moved, **kwargs)
+
+
+class Driver:
+    """As if there were a GPU."""
+
+    class utils:
+        @staticmethod
+        def get_device_properties(_):
+            return {"multiprocessor_count": MULTIPROCESSORS, "max_shared_mem": 232448}
+
+    def get_current_target(self):
+        return GPUTarget("cuda", CAPABILITY, 32)
+
+    def get_current_device(self):
+        return 0
+
+    def get_current_stream(self, _):
+        return 0
+
+    def get_active_torch_device(self):
+        return torch.device("cpu")
+
+
+class Launched:
+    """A kernel whose launches do nothing."""
+
+    function = packed_metadata = None
+    n_regs = n_spills = 0
+    metadata = types.SimpleNamespace(shared=0)
+
+    def launch_metadata(self, *_):
+        return None
+
+    def run(self, *_):
+        pass
+
+
+def writer(folder, case):
+    """What compiles instead of Triton: `case` has the name of the case that runs."""
+    seen = set()
+
+    def compiled(self, key, signature, device, constexprs, options, attrs, warmup):
+        cache, _, target, backend, _ = self.device_caches[device]
+        context = ir.context()
+        ir.load_dialects(context)
+        backend.load_dialects(context)
+        source = ASTSource(self, signature, constexprs, attrs)
+        codegen = backend.get_codegen_implementation(options)
+        module = source.make_ir(target, options, codegen, backend.get_module_map(), context)
+        module = backend.make_ttir(module, {}, options, CAPABILITY)
+        first = name = f"{case[0]}.{self.__name__}"
+        number = 0
+        while name in seen:
+            number += 1
+            name = f"{first}.{number}"
+        seen.add(name)
+        with open(os.path.join(folder, f"{name}.ttir"), "w") as file:
+            file.write(str(module))
+        facts = {"w": options.num_warps, "s": options.num_stages, "c": options.num_ctas}
+        facts |= {"r": options.maxnreg, "ff": options.enable_fp_fusion}
+        with open(os.path.join(folder, f"{name}.json"), "w") as file:
+            json.dump(facts, file)
+        cache[key] = Launched()
+        return cache[key]
+
+    return compiled, seen
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder")
+    parser.add_argument("--only", default="", help="cases whose names match this expression")
+    parser.add_argument("--share", default="0/1", help="of N processes, those of the I-th")
+    options = parser.parse_args()
+    share, shares = map(int, options.share.split("/"))
+    driver.set_active(Driver())
+    torch.cuda.synchronize = lambda *_: None
+    torch.cuda.get_device_properties = lambda *_: types.SimpleNamespace(multi_processor_count=MULTIPROCESSORS, major=9, minor=0)
+    torch.cuda.get_device_capability = lambda *_: (9, 0)
+    os.makedirs(options.folder, exist_ok=True)
+    case = [None]
+    JITFunction._do_compile, seen = writer(options.folder, case)
+    import unseen
+
+    failed = []
+    cases = [one for one in unseen.cases() if re.search(options.only, one[0])]
+    for name, make in cases[share::shares]:
+        case[0], failure = name, None
+        for device in ("meta", "cpu"):
+            try:
+                with Elsewhere(device):
+                    torch.manual_seed(0)
+                    function, args = make()
+                    function(*args)
+                failure = None
+                break
+            except Exception as error:  # noqa: BLE001: one case that fails must not end the others
+                failure = f"{name}: {type(error).__name__}: {str(error)[:150]}"
+        failed += [failure] if failure else []
+    print(*failed, f"{len(seen)} kernels of {len(cases[share::shares])} cases", sep="\n")
+
+
+if __name__ == "__main__":
+    main()
