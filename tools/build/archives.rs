@@ -44,6 +44,11 @@ pub fn link(kind: &str) -> Result<(), Box<dyn Error>> {
             substitute(&format!("lib{library}.so"), &archive);
         }
     }
+    // `./dev layout` moves code, and has to find what refers to it.
+    println!("cargo:rerun-if-env-changed=TTOPT_RELOCATIONS");
+    if kind == "bin=ttc" && env::var("TTOPT_RELOCATIONS").is_ok_and(|wanted| wanted == "1") {
+        println!("cargo:rustc-link-arg-{kind}=-Wl,--emit-relocs");
+    }
     // Debug information of the archives is of a kind that valgrind does not read.
     for argument in ["-lz", "-lzstd", "-Wl,--strip-debug", "-Wl,--build-id"] {
         println!("cargo:rustc-link-arg-{kind}={argument}");

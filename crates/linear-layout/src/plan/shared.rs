@@ -348,10 +348,16 @@ pub(super) fn offset_map(
 /// Wavefronts when padding shifts addresses between banks, counted for the lanes of warp 0.
 fn padded_wavefronts(access: &AccessPlan, padding: &[(u64, u64)], target: &TargetDesc) -> u64 {
     let served = access.instruction.served(access.direction, target);
-    let byte = |one: &MemoryAccess, lane: u64| {
+    let address = |lane: u64| {
         let thread = Threads { lane, ..Threads::default() };
-        let offset = padded(padding, access.address.of(thread) ^ one.offset);
-        access.inactive.is_clear(thread).then(|| offset * u64::from(access.storage_bits) / 8)
+        access.inactive.is_clear(thread).then(|| access.address.of(thread))
     };
-    access.accesses.iter().map(|one| served.wavefronts(|lane| byte(one, lane))).sum()
+    // All accesses have these, but for their offset.
+    let addresses: Vec<Option<u64>> = (0..served.lanes.into()).map(address).collect();
+    let phases = served.lanes_by_phase();
+    let byte = |offset: u64| padded(padding, offset) * u64::from(access.storage_bits) / 8;
+    let wavefronts = |one: &MemoryAccess| {
+        served.wavefronts_of(&phases, |lane| addresses[lane as usize].map(|at| byte(at ^ one.offset)))
+    };
+    access.accesses.iter().map(wavefronts).sum()
 }

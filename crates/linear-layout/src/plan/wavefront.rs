@@ -91,17 +91,25 @@ impl Served {
 
     /// Wavefronts of lanes at any addresses, in bytes; `None` are idle.
     pub(crate) fn wavefronts(&self, byte: impl Fn(u64) -> Option<u64>) -> u64 {
+        self.wavefronts_of(&self.lanes_by_phase(), byte)
+    }
+
+    /// The same for those who ask about many accesses; `phases` are those of `lanes_by_phase`.
+    pub(crate) fn wavefronts_of(&self, phases: &[Vec<u64>], byte: impl Fn(u64) -> Option<u64>) -> u64 {
         let banks = u64::from(self.service.banks.max(1));
-        let phase = |lanes: Vec<u64>| {
-            let mut words: Vec<u64> =
-                lanes.into_iter().filter_map(&byte).flat_map(|byte| self.words(byte)).collect();
+        let (mut words, mut wanted) = (Vec::new(), vec![0; banks as usize]);
+        let mut phase = |lanes: &Vec<u64>| {
+            words.clear();
+            for byte in lanes.iter().filter_map(|lane| byte(*lane)) {
+                words.extend(self.words(byte));
+            }
             words.sort_unstable();
             words.dedup();
-            let mut wanted = vec![0; banks as usize];
+            wanted.fill(0);
             words.iter().for_each(|word| wanted[(word % banks) as usize] += 1);
-            wanted.into_iter().max().unwrap_or(0)
+            wanted.iter().copied().max().unwrap_or(0)
         };
-        self.lanes_by_phase().into_iter().map(phase).sum()
+        phases.iter().map(&mut phase).sum()
     }
 }
 
