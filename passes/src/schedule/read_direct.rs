@@ -15,6 +15,7 @@ use linear_layout::Dim;
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
+use mlir_host::is_one_of;
 use mlir_host::pass::PassResult;
 use mlir_host::upstream::ConstantOp;
 use smallvec::SmallVec;
@@ -37,11 +38,15 @@ struct Use<'c> {
     computes: Vec<Op<'c>>,
     /// Operands that are constants.
     constants: Vec<(Op<'c>, usize)>,
+    /// What is read: nothing else, so that another use's buffer may go.
+    rings: Vec<Ring<'c>>,
 }
 
 impl<'c> Use<'c> {
     fn of(op: Op<'c>) -> Option<Self> {
-        op.ancestor(is_loop)?;
+        if !is_one_of!(op, ConvertLayoutOp | LocalLoadOp) || op.ancestor(is_loop).is_none() {
+            return None;
+        }
         let layout = layout_of(op.results().next()?)?;
         let (value, buffer) = if ConvertLayoutOp::cast(op).is_some() {
             (op.operand(0), None)
@@ -52,9 +57,11 @@ impl<'c> Use<'c> {
             let mut users = buffer.result(0).uses().map(|(user, _)| user);
             (value, users.all(|user| user == op || frees(user)).then_some(Some(buffer))?)
         };
-        let mut found =
-            Self { op, buffer, value, layout, reads: vec![], computes: vec![], constants: vec![] };
-        (found.follow(value) && !found.reads.is_empty()).then_some(found)
+        let (reads, computes, constants, rings) = Default::default();
+        let mut found = Self { op, buffer, value, layout, reads, computes, constants, rings };
+        let known = found.follow(value) && !found.reads.is_empty();
+        found.rings = Some(rings_of(&found.reads)).filter(|_| known)??;
+        Some(found)
     }
 
     /// Whether `value` is computed for this use alone, element by element from what is read of buffers, and constants.
@@ -84,21 +91,6 @@ impl<'c> Use<'c> {
         })
     }
 
-    /// The rings that are read, each once.
-    fn rings(&self) -> Option<Vec<Ring<'c>>> {
-        let mut allocs: SmallVec<[Op<'c>; 4]> = SmallVec::new();
-        for read in &self.reads {
-            let mut from = read.operand(0).def_op()?;
-            while is_memdesc_view(from) {
-                from = from.operand(0).def_op()?;
-            }
-            if !allocs.contains(&from) {
-                allocs.push(from);
-            }
-        }
-        allocs.into_iter().map(Ring::of).collect()
-    }
-
     /// Cycles of a warp with reads in the layout that is asked for, and as they are.
     fn cycles(
         &self,
@@ -111,9 +103,8 @@ impl<'c> Use<'c> {
             .iter()
             .map(|read| Some((*read, with_layout(read.result(0).ty().as_tensor()?, self.layout)?)))
             .collect::<Option<_>>()?;
-        let rings = self.rings()?;
         let reads = |types: &dyn Fn(Op<'c>) -> Type<'c>| -> Option<f64> {
-            rings.iter().map(|ring| ring.least(types, axis, target)).sum()
+            self.rings.iter().map(|ring| ring.least(types, axis, target)).sum()
         };
         let own = |read: Op<'c>| read.result(0).ty();
         let asked = |read: Op<'c>| there.get(&read).copied().unwrap_or_else(|| own(read));
@@ -156,6 +147,21 @@ impl<'c> Use<'c> {
     }
 }
 
+/// The rings that are read, each once; `None` where something else is.
+fn rings_of<'c>(reads: &[Op<'c>]) -> Option<Vec<Ring<'c>>> {
+    let mut allocs: SmallVec<[Op<'c>; 4]> = SmallVec::new();
+    for read in reads {
+        let mut from = read.operand(0).def_op()?;
+        while is_memdesc_view(from) {
+            from = from.operand(0).def_op()?;
+        }
+        if !allocs.contains(&from) {
+            allocs.push(from);
+        }
+    }
+    allocs.into_iter().map(Ring::of).collect()
+}
+
 /// Whether all elements of a constant are the same.
 fn is_splat(op: Op<'_>) -> bool {
     let elements = op.attr("value").and_then(Attr::as_elements);
@@ -167,19 +173,26 @@ fn is_splat(op: Op<'_>) -> bool {
 /// # Errors
 /// When a constant cannot take a layout.
 pub fn read_as_used<'c>(module: Op<'c>, layouts: &Layouts<'c>, target: &TargetDesc) -> PassResult {
-    let mut uses = Vec::new();
-    module.walk(&mut |op| {
-        uses.extend(Use::of(op));
-        Walk::Advance
-    });
-    if uses.is_empty() {
-        return Ok(());
-    }
-    let axis = AxisInfoAnalysis::new(module);
-    for one in uses {
-        if one.cycles(&axis, layouts, target).is_some_and(|(asked, own)| asked < own) {
-            one.apply()?;
+    // What one use becomes another one may read; each makes a conversion less.
+    loop {
+        let mut uses = Vec::new();
+        module.walk(&mut |op| {
+            uses.extend(Use::of(op));
+            Walk::Advance
+        });
+        if uses.is_empty() {
+            return Ok(());
+        }
+        let axis = AxisInfoAnalysis::new(module);
+        let mut better = false;
+        for one in uses {
+            if one.cycles(&axis, layouts, target).is_some_and(|(asked, own)| asked < own) {
+                one.apply()?;
+                better = true;
+            }
+        }
+        if !better {
+            return Ok(());
         }
     }
-    Ok(())
 }
