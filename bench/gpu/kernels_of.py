@@ -77,6 +77,16 @@ class Launched:
         pass
 
 
+def name_of(kernel, case, seen):
+    """What a kernel of a case is called where some of it were `seen`: with a number behind if one of its name was."""
+    first = name = f"{case}.{kernel.__name__}"
+    number = 0
+    while name in seen:
+        number += 1
+        name = f"{first}.{number}"
+    return name
+
+
 def writer(folder, case):
     """What compiles instead of Triton: `case` has the name of the case that runs."""
     seen = set()
@@ -90,11 +100,7 @@ def writer(folder, case):
         codegen = backend.get_codegen_implementation(options)
         module = source.make_ir(target, options, codegen, backend.get_module_map(), context)
         module = backend.make_ttir(module, {}, options, CAPABILITY)
-        first = name = f"{case[0]}.{self.__name__}"
-        number = 0
-        while name in seen:
-            number += 1
-            name = f"{first}.{number}"
+        name = name_of(self, case[0], seen)
         seen.add(name)
         with open(os.path.join(folder, f"{name}.ttir"), "w") as file:
             file.write(str(module))

@@ -89,17 +89,13 @@ def child(options, share, shares, lock, out):
         from triton.runtime.jit import JITFunction
 
         import unseen
+        from kernels_of import name_of
 
         case, seen, plain = [None], {}, JITFunction._do_compile
 
         def compiled(self, *args):
             kernel = plain(self, *args)
-            first = name = f"{case[0]}.{self.__name__}"
-            number = 0
-            while name in seen:
-                number += 1
-                name = f"{first}.{number}"
-            seen[name] = kernel
+            seen[name_of(self, case[0], seen)] = kernel
             return kernel
 
         JITFunction._do_compile = compiled

@@ -7,6 +7,7 @@
 //! they do while all of the result is added up, or work for other CTAs.
 
 use crate::analysis::registers::{is_element_by_element, needed_at, registers_of_warps, tensor_words};
+use crate::ir_util::splat_constant;
 use crate::machine::{Machine, internal};
 use crate::matmul::build::splat;
 use crate::plans::is_zero;
@@ -16,7 +17,6 @@ use mlir_host::hash::FastSet;
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::IrRewriter;
-use mlir_host::upstream::ConstantOp;
 use ttopt_dialect::amdg::ops::ConcatOp;
 use ttopt_dialect::tt::ops::FuncOp;
 use ttopt_dialect::ttg::attrs::encoding;
@@ -103,7 +103,7 @@ impl<'c> Dot<'c> {
         if !shared || dot.use_c().is_some() || !is_zero(dot.c()) {
             return None;
         }
-        let zero = ConstantOp::defining(dot.c())?.value()?.as_elements()?.splat_value()?;
+        let zero = splat_constant(dot.c())?;
         let result = dot.d().ty().as_tensor()?;
         let end = if dot.is_async() { waits_for(op)? } else { op };
         is_passed_on(end.result(0)).then_some(Self { dot, end, result, zero })

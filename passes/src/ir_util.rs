@@ -279,6 +279,11 @@ pub fn compute_again<'c>(
     known.get(&value).copied().ok_or_else(|| internal(op, "lost a result"))
 }
 
+/// The value of all elements of a constant tensor.
+pub fn splat_constant(value: Value<'_>) -> Option<Attr<'_>> {
+    ConstantOp::defining(value)?.value()?.as_elements()?.splat_value()
+}
+
 /// What allocates the buffer that `value` is, or is a view of; `None` where it is no buffer.
 pub fn allocation(value: Value<'_>) -> Option<Op<'_>> {
     MemDescType::cast(value.ty())?;

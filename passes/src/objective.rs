@@ -15,7 +15,7 @@ use crate::machine::{Layouts, Machine};
 use crate::plans::{self, AccessFacts};
 use crate::rules::{Rule, is_cheap, is_conversion, rule};
 use linear_layout::plan::{AddressFacts, Conversion as Moves, ConversionPlan, VectorPlan};
-use linear_layout::target::{CostModel, Direction, TargetDesc, Vendor};
+use linear_layout::target::{CostModel, Direction, TargetDesc};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Region, TensorType, Value, Walk};
@@ -42,7 +42,7 @@ pub const SYNCHRONIZATION: f64 = 8.0;
 const UNKNOWN: Conversion = Conversion::Cycles { all: 1e6, waits: 0.0 };
 
 /// Bits of a register.
-const REGISTER_BITS: u64 = 32;
+const REGISTER_BITS: u32 = 32;
 /// Operations on registers for each element that comes out of a pair of 4 bits.
 const UNPACK: f64 = 4.0;
 
@@ -439,11 +439,9 @@ impl<'c> Objective<'c> {
         let plan = plans::access_in(op, &layout, &facts, machine).ok();
         let mask = if branches { machine.cost.mask } else { 0.0 };
         let cycles = plan.map(|plan| {
-            // Loads of parts of registers are put together by an instruction each; AMD's write the half of a register that is asked for.
-            let fills = u64::from(plan.vec_elems) * u64::from(plan.elem_bits) >= REGISTER_BITS;
-            let apart = !stores && !fills && machine.vendor == Vendor::Nvidia;
-            let beside = mask + if apart { machine.cost.alu } else { 0.0 };
-            Self::accesses(&layout, &plan, stores, beside, &machine.cost)
+            let fills = plan.vec_elems * plan.elem_bits >= REGISTER_BITS;
+            let packing = if stores || fills { 0.0 } else { machine.cost.packing };
+            Self::accesses(&layout, &plan, stores, mask + packing, &machine.cost)
         });
         self.accesses.borrow_mut().insert(key, cycles);
         cycles

@@ -4,6 +4,7 @@
 //! of scalars, broadcasts along dimensions of size one — is done on what they
 //! repeat, and its result is repeated instead.
 
+use crate::ir_util::splat_constant;
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
 use mlir_host::is_one_of;
 use mlir_host::pass::{Options, PassDef, PassResult};
@@ -46,12 +47,6 @@ fn is_elementwise(op: Op<'_>) -> bool {
     };
     // Hints speak of a tensor's elements.
     known && op.num_results() == 1 && op.num_operands() > 0 && op.discardable_attrs().is_empty()
-}
-
-/// The value of all elements of a constant tensor.
-fn splat_constant(value: Value<'_>) -> Option<Attr<'_>> {
-    let op = ConstantOp::defining(value)?.op();
-    op.attr("value")?.as_elements()?.splat_value()
 }
 
 /// A copy of `op` with other operands and another result type, before it.

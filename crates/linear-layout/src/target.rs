@@ -234,6 +234,8 @@ pub struct CostModel {
     pub request: f64,
     /// What a mask costs an access of a warp besides where it is a branch around the access, not a predicate.
     pub mask: f64,
+    /// Putting together what one load of a part of a register gave and others did: none where loads write the part that is asked for.
+    pub packing: f64,
     /// Looking up one line of 128 bytes in the L1, for an access that touches sectors of it in full.
     pub line: f64,
     /// One sector of 32 bytes that a store writes in full: stores are written through to the L2, sector by sector.
@@ -286,6 +288,7 @@ impl Hash for CostModel {
             issue,
             request,
             mask,
+            packing,
             line,
             stored_sector,
             stored_part,
@@ -303,7 +306,8 @@ impl Hash for CostModel {
             remote_factor,
         } = self;
         let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue, request, special, multiply_adds];
-        let memory = [mask, line, stored_sector, stored_part, memory_bytes, l2_bytes, multiprocessors];
+        let memory =
+            [mask, packing, line, stored_sector, stored_part, memory_bytes, l2_bytes, multiprocessors];
         let latencies = [shuffle_latency, fixed_shuffle_latency, shared_latency];
         let barriers = [warp_barrier, block_barrier, cluster_barrier];
         for cycles in
@@ -450,6 +454,8 @@ const NVIDIA_COST: CostModel = CostModel {
     request: 1.0,
     // Instructions have predicates.
     mask: 0.0,
+    // A byte permute, which takes as long as an addition.
+    packing: 0.5,
     // An H200's `l1.ld8` and `l1.ld16` of bench/gpu/micro: two lines in a cycle where sectors are used in full.
     line: 0.5,
     // An H200's `hbm.st*` and, for parts, `l2.st*` of bench/gpu/micro (docs/objective.md).
@@ -491,6 +497,8 @@ const AMD_COST: CostModel = CostModel {
     // Three scalar instructions (the mask saved and set, a branch, the mask restored), of which a compute unit executes one in
     // a cycle, and the 8 cycles of a branch (LLVM, `SISchedule.td`, `WriteBranch`) on one of four SIMDs. Unmeasured.
     mask: 5.0,
+    // `global_load_short_d16_hi` and such.
+    packing: 0.0,
     // The tag memory looks up one line after the other (ROCm Compute Profiler, "Vector L1 cache"). Unmeasured.
     line: 1.0,
     // 64 bytes a cycle go from a compute unit to the L2 (CDNA3 white paper). Unmeasured.

@@ -6,6 +6,7 @@
 
 use crate::plans::word_bits;
 use linear_layout::target::CostModel;
+use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{Op, Value};
 use mlir_host::upstream::{
     AbsFOp, AbsIOp, CeilDivSIOp, CeilDivUIOp, CeilOp, ConstantOp, CopySignOp, CosOp, CtPopOp, Dialect,
@@ -39,6 +40,11 @@ const OF_SINGLE: Work = Work::new(28.0, 1.0);
 pub(crate) fn cycles(op: Op<'_>, cost: &CostModel) -> f64 {
     let work = work(op);
     work.plain * cost.alu + work.special * cost.special
+}
+
+/// Cycles of a warp for all elements of `op` where threads hold its result in `layout`, copies in registers counted.
+pub(crate) fn cycles_in(op: Op<'_>, layout: &LinearLayout, cost: &CostModel) -> f64 {
+    layout.in_size(Dim::REGISTER).unwrap_or(1) as f64 * cycles(op, cost)
 }
 
 fn work(op: Op<'_>) -> Work {

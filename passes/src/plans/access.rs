@@ -9,10 +9,11 @@ use super::{layout, word_bits};
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
 use crate::buffer_accesses::BUFFER;
 use crate::buffer_plans;
+use crate::ir_util::splat_constant;
 use linear_layout::plan::{AccessPlan, AddressFacts, LdsLoadPlan, SharedAccessPlan, VectorPlan};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
-use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
+use mlir_host::ir::{FloatKind, Op, Type, Value};
 use mlir_host::match_op;
 use mlir_host::upstream::{AndIOp, CmpIOp, ConstantOp};
 use smallvec::SmallVec;
@@ -253,9 +254,7 @@ fn masked_from<'c>(mask: Value<'c>, depth: usize, analysis: &AxisInfoAnalysis<'c
 
 /// Elements of `value` along dimension `d` that are equal, a power of two of them in aligned groups.
 fn equal_along<'c>(value: Value<'c>, d: usize, analysis: &AxisInfoAnalysis<'c>) -> u64 {
-    let constant = ConstantOp::defining(value).and_then(ConstantOp::value).and_then(Attr::as_elements);
-    let splat = constant.is_some_and(|elements| elements.splat_value().is_some());
-    if splat || SplatOp::defining(value).is_some() {
+    if splat_constant(value).is_some() || SplatOp::defining(value).is_some() {
         return 1 << 62;
     }
     analysis.get(value).filter(|info| d < info.rank()).map_or(1, |info| info.constancy(d))

@@ -318,7 +318,7 @@ impl LoopSchedule {
         let all = Candidate::all(graph, budget);
         // What threads sum up takes less than half of the registers that two CTAs leave.
         let sums: u64 = graph.nodes.iter().filter(|node| node.heavy).map(|node| node.words).sum();
-        let reads_itself = budget.may_fit_more
+        let may_share = budget.may_fit_more
             && graph.nodes.iter().all(|node| node.kind != Kind::Dot)
             && 4 * sums * budget.threads < REGISTERS;
         let most = |candidate: &&Candidate| {
@@ -326,7 +326,7 @@ impl LoopSchedule {
             // What threads read for their dots takes fewer registers than it has words, since the assembler reads it piece by piece: a
             // second CTA may fit after all, if rings leave room for it.
             let rings = candidate.schedule.shared_bytes(graph);
-            let room = candidate.ctas == 1 && reads_itself && 2 * (budget.taken + rings) <= budget.shared;
+            let room = candidate.ctas == 1 && may_share && 2 * (budget.taken + rings) <= budget.shared;
             (asked_for, candidate.iterations_ahead(budget), candidate.ctas, room)
         };
         // Of equals the first one.

@@ -7,20 +7,21 @@
 
 use super::swizzled::Ring;
 use crate::analysis::axis_info::AxisInfoAnalysis;
-use crate::ir_util::{is_loop, layout_of, set_layout, set_result_layout, with_layout};
+use crate::ir_util::{
+    allocation, is_loop, layout_of, set_layout, set_result_layout, splat_constant, with_layout,
+};
 use crate::machine::Layouts;
 use crate::objective::{arithmetic, converting};
 use crate::rules::{Rule, rule};
-use linear_layout::Dim;
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::pass::PassResult;
-use mlir_host::upstream::ConstantOp;
 use smallvec::SmallVec;
+use std::cell::OnceCell;
 use ttopt_dialect::ttg::layout::to_linear_layout;
-use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAllocOp, LocalDeallocOp, LocalLoadOp, is_memdesc_view};
+use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAllocOp, LocalDeallocOp, LocalLoadOp};
 
 /// Operations between a conversion and what is read for it that are looked at.
 const MOST_OPS: usize = 32;
@@ -54,13 +55,17 @@ impl<'c> Use<'c> {
             let buffer = LocalLoadOp::cast(op)?.src().def_op()?;
             let value = LocalAllocOp::cast(buffer)?.src()?;
             let frees = |user: Op<'c>| LocalDeallocOp::cast(user).is_some();
-            let mut users = buffer.result(0).uses().map(|(user, _)| user);
-            (value, users.all(|user| user == op || frees(user)).then_some(Some(buffer))?)
+            if !buffer.result(0).uses().all(|(user, _)| user == op || frees(user)) {
+                return None;
+            }
+            (value, Some(buffer))
         };
         let (reads, computes, constants, rings) = Default::default();
         let mut found = Self { op, buffer, value, layout, reads, computes, constants, rings };
-        let known = found.follow(value) && !found.reads.is_empty();
-        found.rings = Some(rings_of(&found.reads)).filter(|_| known)??;
+        if !found.follow(value) || found.reads.is_empty() {
+            return None;
+        }
+        found.rings = rings_of(&found.reads)?;
         Some(found)
     }
 
@@ -81,13 +86,12 @@ impl<'c> Use<'c> {
             return false;
         }
         self.computes.push(op);
-        op.operands().enumerate().all(|(at, operand)| match ConstantOp::defining(operand) {
-            _ if operand.ty().as_tensor().is_none() => true,
-            Some(constant) if is_splat(constant.op()) => {
+        op.operands().enumerate().all(|(at, operand)| {
+            let is_constant = splat_constant(operand).is_some();
+            if is_constant {
                 self.constants.push((op, at));
-                true
             }
-            _ => self.follow(operand),
+            is_constant || operand.ty().as_tensor().is_none() || self.follow(operand)
         })
     }
 
@@ -112,14 +116,12 @@ impl<'c> Use<'c> {
             let one = |op: &Op<'c>| {
                 let ty = op.result(0).ty().as_tensor()?;
                 let linear = to_linear_layout(layout.or(ty.encoding())?, &ty.shape()).ok()?;
-                let elements = 1u64 << linear.in_bits(Dim::REGISTER).min(20);
-                Some(elements as f64 * arithmetic::cycles(*op, &target.cost))
+                Some(arithmetic::cycles_in(*op, &linear, &target.cost))
             };
             self.computes.iter().map(one).sum()
         };
         let ty = self.value.ty().as_tensor()?;
-        let warps = f64::from(layouts.machine.num_warps as u32).max(1.0);
-        let converted = converting(ty, self.layout, layouts)? / warps;
+        let converted = converting(ty, self.layout, layouts)? / layouts.machine.num_warps as f64;
         Some((reads(&asked)? + computed(Some(self.layout))?, reads(&own)? + computed(None)? + converted))
     }
 
@@ -151,21 +153,12 @@ impl<'c> Use<'c> {
 fn rings_of<'c>(reads: &[Op<'c>]) -> Option<Vec<Ring<'c>>> {
     let mut allocs: SmallVec<[Op<'c>; 4]> = SmallVec::new();
     for read in reads {
-        let mut from = read.operand(0).def_op()?;
-        while is_memdesc_view(from) {
-            from = from.operand(0).def_op()?;
-        }
-        if !allocs.contains(&from) {
-            allocs.push(from);
+        let alloc = allocation(read.operand(0))?;
+        if !allocs.contains(&alloc) {
+            allocs.push(alloc);
         }
     }
     allocs.into_iter().map(Ring::of).collect()
-}
-
-/// Whether all elements of a constant are the same.
-fn is_splat(op: Op<'_>) -> bool {
-    let elements = op.attr("value").and_then(Attr::as_elements);
-    elements.is_some_and(|elements| elements.splat_value().is_some())
 }
 
 /// Reads rings in the layouts that are asked for in the end.
@@ -173,6 +166,8 @@ fn is_splat(op: Op<'_>) -> bool {
 /// # Errors
 /// When a constant cannot take a layout.
 pub fn read_as_used<'c>(module: Op<'c>, layouts: &Layouts<'c>, target: &TargetDesc) -> PassResult {
+    // Asked about the pointers of copies, which stay.
+    let axis = OnceCell::new();
     // What one use becomes another one may read; each makes a conversion less.
     loop {
         let mut uses = Vec::new();
@@ -180,13 +175,10 @@ pub fn read_as_used<'c>(module: Op<'c>, layouts: &Layouts<'c>, target: &TargetDe
             uses.extend(Use::of(op));
             Walk::Advance
         });
-        if uses.is_empty() {
-            return Ok(());
-        }
-        let axis = AxisInfoAnalysis::new(module);
         let mut better = false;
         for one in uses {
-            if one.cycles(&axis, layouts, target).is_some_and(|(asked, own)| asked < own) {
+            let axis = axis.get_or_init(|| AxisInfoAnalysis::new(module));
+            if one.cycles(axis, layouts, target).is_some_and(|(asked, own)| asked < own) {
                 one.apply()?;
                 better = true;
             }

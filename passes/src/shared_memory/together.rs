@@ -11,7 +11,7 @@ use crate::objective::arithmetic;
 use crate::plans::{self, AccessFacts};
 use linear_layout::Dim;
 use linear_layout::target::TargetDesc;
-use mlir_host::ir::{Op, Value};
+use mlir_host::ir::Op;
 use mlir_host::is_one_of;
 use smallvec::SmallVec;
 use std::cell::OnceCell;
@@ -74,10 +74,7 @@ pub(super) fn apart(op: Op<'_>, target: &TargetDesc) -> u32 {
     if is_one_of!(op, LoadOp | AsyncWaitOp) {
         return APART;
     }
-    let elements = |value: Value<'_>| {
-        let layout = plans::layout(value.ty()).ok()?;
-        Some(1u64 << layout.in_bits(Dim::REGISTER).min(20))
-    };
-    let Some(elements) = op.results().next().and_then(elements) else { return 0 };
-    (arithmetic::cycles(op, &target.cost) * elements as f64).min(APART.into()) as u32
+    let layout = op.results().next().and_then(|result| plans::layout(result.ty()).ok());
+    let cycles = layout.map_or(0.0, |layout| arithmetic::cycles_in(op, &layout, &target.cost));
+    cycles.min(APART.into()) as u32
 }
