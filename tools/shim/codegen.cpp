@@ -308,6 +308,7 @@ LLVMMemoryBufferRef ttEmit(LLVMTargetMachineRef raw, LLVMModuleRef module, bool 
     for (llvm::Function &function : *llvm::unwrap(module)) {
       tt::divideByReciprocals(function);
       tt::splitCounters(function);
+      tt::countLast(function);
       tt::keepBooleans(function);
     }
   llvm::ArrayRef<const char *> left_out(names, count);

@@ -27,6 +27,24 @@ std::optional<Counter> counter(Value *compared) {
   return Counter{phi, cast<Instruction>(next), step};
 }
 
+/// The comparison that a block ends by.
+ICmpInst *testOf(BasicBlock &block) {
+  auto *branch = dyn_cast<BranchInst>(block.getTerminator());
+  return branch && branch->isConditional() ? dyn_cast<ICmpInst>(branch->getCondition()) : nullptr;
+}
+
+/// Whether `next` is what a counter is in the iteration behind `latch`, and nothing but that and `test` uses it.
+bool onlyCounts(Value *next, ICmpInst *test, BasicBlock &latch) {
+  Value *before;
+  if (!match(next, m_c_Add(m_Value(before), m_Value())))
+    return false;
+  auto *phi = dyn_cast<PHINode>(before);
+  if (!phi || phi->getBasicBlockIndex(&latch) < 0 || phi->getIncomingValueForBlock(&latch) != next)
+    return false;
+  auto isCount = [&](User *user) { return user == phi || user == test; };
+  return all_of(next->users(), isCount) && count(phi->incoming_values(), next) == 1;
+}
+
 /// Has the lower half of `wide`, wherever it is used, be `narrow`.
 void replaceHalf(Value *wide, Value *narrow) {
   for (User *user : make_early_inc_range(wide->users()))
@@ -54,13 +72,26 @@ void split(Counter of) {
 namespace tt {
 void splitCounters(Function &function) {
   for (BasicBlock &block : function) {
-    auto *branch = dyn_cast<BranchInst>(block.getTerminator());
-    auto *test = branch && branch->isConditional() ? dyn_cast<ICmpInst>(branch->getCondition()) : nullptr;
+    ICmpInst *test = testOf(block);
     if (!test)
       continue;
     for (Value *compared : {test->getOperand(0), test->getOperand(1)})
       if (std::optional<Counter> found = counter(compared)) {
         split(*found);
+        break;
+      }
+  }
+}
+
+void countLast(Function &function) {
+  for (BasicBlock &block : function) {
+    ICmpInst *test = testOf(block);
+    if (!test || !test->hasOneUse())
+      continue;
+    for (Value *compared : {test->getOperand(0), test->getOperand(1)})
+      if (onlyCounts(compared, test, block)) {
+        test->moveBefore(block.getTerminator()->getIterator());
+        cast<Instruction>(compared)->moveBefore(test->getIterator());
         break;
       }
   }

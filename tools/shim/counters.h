@@ -11,4 +11,7 @@ namespace tt {
 /// one counter of two where an address needs the wide one; ptxas does not see how often such a loop runs, and unrolls it no
 /// more.
 void splitCounters(llvm::Function &function);
+/// Has counters go on where their loops end. ptxas sees how often a loop runs only if its counter goes on in the last of its blocks,
+/// and masked accesses, which are predicated instructions in PTX, end blocks there.
+void countLast(llvm::Function &function);
 } // namespace tt
