@@ -56,6 +56,30 @@ tt.func private @redux(%x: tensor<4x128xi16, #rows>) -> tensor<4xi16, #row> {
   tt.return %s : tensor<4xi16, #row>
 }
 
+// Of 64 bits the upper halves, and the lower ones of the lanes that have the largest upper one; sums in three parts.
+// CHECK-LABEL: llvm.func internal @long(
+// CHECK-NOT:     shfl
+// CHECK:         %[[UPPER:.*]] = llvm.call_intrinsic "llvm.nvvm.redux.sync.max"(%[[HIGH:.*]], %{{.*}})
+// CHECK:         %[[SAME:.*]] = llvm.icmp "eq" %[[HIGH]], %[[UPPER]] : i32
+// CHECK:         %[[LOW:.*]] = llvm.select %[[SAME]], %{{.*}}, %{{.*}} : i1, i32
+// CHECK:         llvm.call_intrinsic "llvm.nvvm.redux.sync.umax"(%[[LOW]], %{{.*}})
+// CHECK-NOT:     shfl
+// CHECK-COUNT-3: redux.sync.add
+// CHECK-NOT:     shfl
+tt.func private @long(%x: tensor<1x128xi64, #rows>) -> (tensor<1xi64, #row>, tensor<1xi64, #row>) {
+  %m = "tt.reduce"(%x) <{axis = 1 : i32}> ({
+  ^bb0(%a: i64, %b: i64):
+    %c = arith.maxsi %a, %b : i64
+    tt.reduce.return %c : i64
+  }) : (tensor<1x128xi64, #rows>) -> tensor<1xi64, #row>
+  %s = "tt.reduce"(%x) <{axis = 1 : i32}> ({
+  ^bb0(%a: i64, %b: i64):
+    %c = arith.addi %a, %b : i64
+    tt.reduce.return %c : i64
+  }) : (tensor<1x128xi64, #rows>) -> tensor<1xi64, #row>
+  tt.return %m, %s : tensor<1xi64, #row>, tensor<1xi64, #row>
+}
+
 // Lanes 16 apart hold the same: adding them would count them twice, the maximum is the same.
 // CHECK-LABEL: llvm.func internal @copies(
 // CHECK-COUNT-4: shfl.sync.bfly

@@ -148,6 +148,31 @@ pub fn constants(cubin: &[u8], capability: u32) -> Option<usize> {
     Some(code.iter().filter(|instruction| instruction.bits(0, 9) == LOADS_CONSTANT).count())
 }
 
+/// Asynchronous dots of a kernel, and its waits for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AsynchronousDots {
+    /// `HGMMA`, `QGMMA`, `IGMMA`, `BGMMA`.
+    pub dots: usize,
+    /// `WARPGROUP.DEPBAR`.
+    pub waits: usize,
+}
+
+/// Those of the only kernel of `cubin`.
+pub fn asynchronous_dots(cubin: &[u8], capability: u32) -> Option<AsynchronousDots> {
+    Some(dots_of(&code(cubin, capability)?))
+}
+
+fn dots_of(code: &[Instruction]) -> AsynchronousDots {
+    const WARP_GROUP: u64 = 0x1c5;
+    // What tells waits from the other instructions of that operation, which begin groups.
+    const WAITS: u32 = 47;
+    let count = |is: fn(&&Instruction) -> bool| code.iter().filter(is).count();
+    AsynchronousDots {
+        dots: count(|instruction| matches!(instruction.bits(0, 9), 0x1f0..=0x1f3)),
+        waits: count(|instruction| instruction.bits(0, 9) == WARP_GROUP && instruction.bits(WAITS, 1) == 1),
+    }
+}
+
 fn code(cubin: &[u8], capability: u32) -> Option<Vec<Instruction>> {
     if !(80..=90).contains(&capability) {
         return None;
@@ -247,6 +272,17 @@ fn control(code: &[Instruction], splits: bool) -> Control {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dots_and_waits_for_them_are_counted() {
+        // nvdisasm of ptxas 12.8's code for sm_90a.
+        let code = [
+            0x000f_cc00_0000_0000_0000_0000_0000_79c5, // WARPGROUP.ARRIVE
+            0x000f_e600_0c00_08ff_00e0_0000_0838_79f3, // QGMMA.64x64x32.F32.E4M3.E4M3 R56, gdesc[UR8], RZ, !UPT, gsb0
+            0x000f_e400_0001_0000_0000_8000_0000_79c5, // WARPGROUP.DEPBAR.LE gsb0, 0x0
+        ];
+        assert_eq!(dots_of(&code.map(Instruction)), AsynchronousDots { dots: 1, waits: 1 });
+    }
 
     const NONE: u128 = 7;
 

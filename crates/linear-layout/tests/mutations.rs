@@ -635,6 +635,8 @@ fn reductions() {
     ];
     all_are_caught(&plan, mutations, |plan| check_reduce(plan, &d, &[32], &cuda));
     assert!(check_reduce(&plan, &d, &[32], &target("hip:gfx1100")).is_err(), "no such instruction");
+    assert!(check_reduce(&plan, &d, &[64], &cuda).is_err(), "the cost of halves");
+    assert!(check_reduce(&plan, &d, &[32, 64], &cuda).is_err(), "two operands");
 }
 
 /// Two operands that are scanned in another layout than they come in.

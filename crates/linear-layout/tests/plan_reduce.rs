@@ -243,6 +243,26 @@ fn integers_of_a_whole_warp_take_one_instruction() {
 }
 
 #[test]
+fn long_integers_of_a_whole_warp_take_an_instruction_for_each_part() {
+    let combined = |layout: &LinearLayout, combine| {
+        let plan = ReducePlan::with_combine(layout, Dim::out(1), &[64], Some(combine), &cuda()).unwrap();
+        check_reduce(&plan, layout, &[64], &cuda()).unwrap();
+        (plan.local.whole_warp, plan.cost.shuffles)
+    };
+    let row = blocked([1, 4], [1, 32], [4, 1], [4, 128]);
+    for (combine, instructions) in
+        [(WarpCombine::SMax, 2), (WarpCombine::UMin, 2), (WarpCombine::Or, 2), (WarpCombine::Add, 3)]
+    {
+        assert_eq!(combined(&row, combine), (Some(combine), instructions));
+    }
+    // Two exchanges of two words are as long as two instructions, and one is shorter; a sum would count copies.
+    let four = blocked([1, 1], [1, 32], [4, 1], [4, 4]);
+    assert_eq!(combined(&four, WarpCombine::UMax), (Some(WarpCombine::UMax), 2));
+    assert_eq!(combined(&four, WarpCombine::Add), (None, 4));
+    assert_eq!(combined(&blocked([1, 1], [1, 32], [4, 1], [4, 2]), WarpCombine::UMax), (None, 2));
+}
+
+#[test]
 fn operands_and_slices_reduce_too() {
     // Layouts that Table 3 lists as not supported before.
     let mma =

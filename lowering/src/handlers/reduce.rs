@@ -1,7 +1,7 @@
 //! Reductions along one dimension.
 
 use super::combine::{Combine, Item};
-use crate::emit::{Failure, Lowered, unsupported};
+use crate::emit::{Failure, ICmp, Lowered, unsupported};
 use crate::lower::{Handler, Lower};
 use crate::registers::rename;
 use linear_layout::plan::{LocalReduction, ReduceHalving, ThreadMasks, WarpCombine};
@@ -103,10 +103,13 @@ fn halve<'c>(
     kept.into_iter().map(|(stays, comes)| combine.apply(l, &stays, &comes)).collect()
 }
 
-/// One integer of each lane, extended to 32 bits so that the result's low bits are right.
+/// One integer of each lane, extended to 32 bits so that the result's low bits are right, or of 64 bits.
 fn whole_warp<'c>(l: &mut Lower<'_, 'c>, item: &[Value<'c>], instruction: WarpCombine) -> Lowered<Item<'c>> {
     let [value] = item else { return unsupported("a warp combines one value at a time") };
-    let (ty, i32t) = (value.ty(), l.emit.i32());
+    let (ty, i32t, i64t) = (value.ty(), l.emit.i32(), l.emit.i64());
+    if ty == i64t {
+        return Ok(vec![whole_warp_of_long(l, *value, instruction)?]);
+    }
     let extend = match instruction {
         WarpCombine::SMin | WarpCombine::SMax => "llvm.sext",
         _ => "llvm.zext",
@@ -114,4 +117,58 @@ fn whole_warp<'c>(l: &mut Lower<'_, 'c>, item: &[Value<'c>], instruction: WarpCo
     let wide = if ty == i32t { *value } else { l.emit.value(extend, &[*value], i32t, &[])? };
     let all = l.target.combine_warp(&mut l.emit, wide, instruction)?;
     Ok(vec![if ty == i32t { all } else { l.emit.value("llvm.trunc", &[all], ty, &[])? }])
+}
+
+/// Bits of a part of a sum: 32 of them fit in a word.
+const PART_OF_SUM: u32 = 27;
+
+/// One integer of 64 bits of each lane, by its parts ([`WarpCombine::instructions`]).
+fn whole_warp_of_long<'c>(
+    l: &mut Lower<'_, 'c>,
+    value: Value<'c>,
+    instruction: WarpCombine,
+) -> Lowered<Value<'c>> {
+    use WarpCombine::{Add, And, Or, SMax, SMin, UMax, UMin, Xor};
+    let (i32t, i64t) = (l.emit.i32(), l.emit.i64());
+    // The low 32 bits of `value` shifted right.
+    let word = |l: &mut Lower<'_, 'c>, from: u32| {
+        let shifted = if from == 0 { value } else { l.emit.lshr(value, from)? };
+        l.emit.value("llvm.trunc", &[shifted], i32t, &[])
+    };
+    let placed = |l: &mut Lower<'_, 'c>, word: Value<'c>, at: u32| {
+        let wide = l.emit.value("llvm.zext", &[word], i64t, &[])?;
+        if at == 0 { Ok(wide) } else { l.emit.shl(wide, at) }
+    };
+    let all = |l: &mut Lower<'_, 'c>, word: Value<'c>, by: WarpCombine| {
+        l.target.combine_warp(&mut l.emit, word, by)
+    };
+    if instruction == Add {
+        let mut sum = None;
+        for from in [0, PART_OF_SUM, 2 * PART_OF_SUM] {
+            let part = word(l, from)?;
+            let part = l.emit.mask(part, (1 << PART_OF_SUM) - 1)?;
+            let part = all(l, part, Add)?;
+            let part = placed(l, part, from)?;
+            sum = Some(match sum {
+                Some(sum) => l.emit.add(sum, part)?,
+                None => part,
+            });
+        }
+        return sum.map_or_else(|| unsupported("a sum of no parts"), Ok);
+    }
+    let (low, high) = (word(l, 0)?, word(l, 32)?);
+    let upper = all(l, high, instruction)?;
+    let lower = match instruction {
+        And | Or | Xor | Add => all(l, low, instruction)?,
+        SMin | UMin | SMax | UMax => {
+            let is_least = matches!(instruction, SMin | UMin);
+            // Lanes with another upper half are none of those that are compared.
+            let none = l.emit.const_i32(if is_least { -1 } else { 0 })?;
+            let same = l.emit.icmp(ICmp::Eq, high, upper)?;
+            let low = l.emit.select(same, low, none)?;
+            all(l, low, if is_least { UMin } else { UMax })?
+        }
+    };
+    let (lower, upper) = (placed(l, lower, 0)?, placed(l, upper, 32)?);
+    l.emit.or_disjoint(lower, upper)
 }

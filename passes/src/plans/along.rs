@@ -31,7 +31,7 @@ pub fn operand_bits(op: Op<'_>) -> Result<Vec<u32>, String> {
 }
 
 /// What a warp does at once of the region of a reduction: one operation on
-/// both elements, integers of at most 32 bits.
+/// both elements, integers of at most 32 bits or of 64.
 fn warp_combine(op: Op<'_>) -> Option<WarpCombine> {
     let block = op.region(0).first_block()?;
     let mut ops = block.ops();
@@ -42,7 +42,7 @@ fn warp_combine(op: Op<'_>) -> Option<WarpCombine> {
         && args.iter().all(|arg| only.operands().any(|operand| operand == *arg));
     let returned = end.num_operands() == 1 && end.operand(0).def_op() == Some(only);
     let bits = args[0].ty().int_bits()?;
-    if !both || !returned || bits > 32 {
+    if !both || !returned || (bits > 32 && bits != 64) {
         return None;
     }
     match_op!(only, {

@@ -9,7 +9,8 @@ use super::written_out::has_loops_that_stay;
 use super::{
     BY_MACHINE_CODE, FASTER_WITHOUT_LOADS_AHEAD, MOST_REGISTERS, Variant, in_other_orders,
     is_worth_another_order, is_worth_fewer_ctas, is_worth_more_ctas, is_worth_no_bound,
-    is_worth_no_loads_ahead, likely_next, with_fewer_spills, with_more_ctas, without_bound,
+    is_worth_no_loads_ahead, likely_next, waits_for_each_dot, with_fewer_ctas_for_dots, with_fewer_spills,
+    with_more_ctas, without_bound,
 };
 use crate::binary;
 use std::borrow::Cow;
@@ -114,7 +115,7 @@ pub fn best_text<'a, R: Send>(
         return best;
     }
     if go_on() && limits.knows_spills && !limits.keeps_ctas {
-        best.try_numbers_of_ctas(limits.most_ctas, assemble);
+        best.try_numbers_of_ctas(limits, assemble);
     }
     if go_on() && limits.knows_spills {
         best.try_orders(assemble);
@@ -169,11 +170,12 @@ impl<R: Send> Chosen<'_, R> {
         self.tried.push(candidate(name, made.stack));
     }
 
-    /// More CTAs for dots of kernels that spill nothing, fewer for those that do.
-    fn try_numbers_of_ctas(&mut self, most: u64, assemble: &Assembler<'_, R>) {
+    /// More CTAs for dots of kernels that spill nothing, fewer for those that do, and for dots that have to wait for each other.
+    fn try_numbers_of_ctas(&mut self, limits: Limits, assemble: &Assembler<'_, R>) {
         let stack = self.made.stack;
         let registers = binary::registers(&self.made.cubin).filter(|_| stack == 0);
-        if let Some(text) = registers.and_then(|registers| with_more_ctas(&self.text, registers, most))
+        if let Some(text) =
+            registers.and_then(|registers| with_more_ctas(&self.text, registers, limits.most_ctas))
             && let Some(made) = assemble(&text)
         {
             self.tell("with more CTAs", &made);
@@ -187,6 +189,16 @@ impl<R: Send> Chosen<'_, R> {
             self.tell("with fewer CTAs", &made);
             if is_worth_fewer_ctas(made.stack, stack) {
                 self.take(made, text);
+            }
+        }
+        let texts: Vec<_> =
+            with_fewer_ctas_for_dots(&self.text, &self.made.cubin, limits.capability).collect();
+        for text in texts {
+            let Some(made) = assemble(&text) else { continue };
+            self.tell("with fewer CTAs for dots beside each other", &made);
+            if !waits_for_each_dot(&text, &made.cubin, limits.capability) && made.stack <= self.made.stack {
+                self.take(made, text);
+                break;
             }
         }
     }

@@ -131,8 +131,21 @@ impl Run<'_> {
             (0..threads).map(|t| stage.registers.iter().map(|g| group(t, g)).collect()).collect();
         let mut combined: u64 = stage.registers.iter().map(|g| (g.len() as u64).saturating_sub(1)).sum();
         if let Some(instruction) = stage.whole_warp {
-            // PTX ISA, "redux.sync": integers of 32 bits.
-            if !self.target.primitives.redux || self.words != 1 {
+            // PTX ISA, "redux.sync": integers of 32 bits. Of 64 bits: the upper half and, where lanes have that, the lower one; both
+            // halves of bits; sums of 27 bits, which 32 lanes make 32 bits of.
+            use WarpCombine::{Add, And, Or, SMax, SMin, UMax, UMin, Xor};
+            let (instructions, in_turn, arithmetic): (u64, u64, u64) = match (self.words, instruction) {
+                (1, _) => (1, 1, 0),
+                (2, And | Or | Xor) => (2, 1, 0),
+                (2, SMin | SMax | UMin | UMax) => (2, 2, 2),
+                (2, Add) => (3, 1, 10),
+                _ => {
+                    return Err(CheckError::Malformed(
+                        "no instruction combines so many words of lanes".into(),
+                    ));
+                }
+            };
+            if !self.target.primitives.redux {
                 return Err(CheckError::Malformed("no instruction combines the lanes of a warp".into()));
             }
             let warp = |t: Thread| {
@@ -148,12 +161,12 @@ impl Run<'_> {
                 (0..stage.registers.len()).map(all).collect()
             };
             values = (0..threads).map(warp).collect();
-            // As long as two shuffles.
-            self.exchanged(
-                stage.registers.len() as u64,
-                2.0 * self.target.cost.shuffle,
-                self.target.cost.shuffle_latency,
-            );
+            // Each as long as two shuffles.
+            let count = stage.registers.len() as u64;
+            self.cost.shuffles += count * instructions;
+            self.cost.cycles += in_turn as f64 * self.target.cost.shuffle_latency
+                + (self.warps * count * instructions) as f64 * 2.0 * self.target.cost.shuffle
+                + (self.warps * count * arithmetic) as f64 * self.target.cost.alu;
             self.combined(combined);
             return Ok(values);
         }

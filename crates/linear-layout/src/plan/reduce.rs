@@ -31,7 +31,8 @@ pub struct ReduceShuffle {
     pub instruction: ShuffleInstruction,
 }
 
-/// A combination of integers that one instruction does for all lanes of a warp (PTX ISA, `redux.sync`).
+/// A combination of integers of 32 bits that one instruction does for all lanes of a warp (PTX ISA, `redux.sync`), and of 64 bits two or
+/// three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum WarpCombine {
@@ -49,6 +50,32 @@ impl WarpCombine {
     /// Whether combining a value with itself changes nothing, so that copies do no harm.
     pub fn is_idempotent(self) -> bool {
         !matches!(self, WarpCombine::Add | WarpCombine::Xor)
+    }
+
+    /// How many instructions combine values of so many words of 32 bits. Halves of 64 bits are combined by themselves (a sum: parts
+    /// of 27, 27 and 10 bits, of which 32 fit in a word), the lower half of a minimum or maximum among the lanes that have the upper one.
+    pub fn instructions(self, words: u64) -> u64 {
+        match (words, self) {
+            (1, _) => 1,
+            (_, WarpCombine::Add) => 3,
+            _ => 2,
+        }
+    }
+
+    /// How many of these wait for each other.
+    fn in_turn(self, words: u64) -> u64 {
+        let orders =
+            matches!(self, WarpCombine::SMin | WarpCombine::SMax | WarpCombine::UMin | WarpCombine::UMax);
+        if orders { words } else { 1 }
+    }
+
+    /// Instructions of one thread that take values of so many words apart and put the result together.
+    fn arithmetic(self, words: u64) -> u64 {
+        match (words, self) {
+            (1, _) | (_, WarpCombine::And | WarpCombine::Or | WarpCombine::Xor) => 0,
+            (_, WarpCombine::Add) => 10,
+            _ => 2,
+        }
     }
 
     /// The suffix of the instruction: `add`, `umin`, …
@@ -89,8 +116,8 @@ pub struct LocalReduction {
     pub halvings: Vec<ReduceHalving>,
     /// Then these exchanges, each on all values that are left.
     pub shuffles: Vec<ReduceShuffle>,
-    /// Instead of all the exchanges, one instruction for each value, which combines the values of all
-    /// lanes.
+    /// Instead of all the exchanges, one instruction for each value of 32 bits, which combines the values of all
+    /// lanes, and for those of 64 [several](WarpCombine::instructions).
     pub whole_warp: Option<WarpCombine>,
 }
 
@@ -114,12 +141,20 @@ impl LocalReduction {
 
     /// Lets one instruction combine all lanes if it can and that is cheaper. `copies`: lanes between which
     /// nothing is exchanged hold the same.
-    fn with_whole_warp(mut self, combine: Option<WarpCombine>, copies: bool, target: &TargetDesc) -> Self {
+    fn with_whole_warp(
+        mut self,
+        combine: Option<WarpCombine>,
+        copies: bool,
+        words: u64,
+        target: &TargetDesc,
+    ) -> Self {
         let all =
             self.shuffles.len() as u32 == target.lane_bits() && self.shuffles.iter().all(|s| s.value == 0);
         let right = |c: WarpCombine| all || (copies && c.is_idempotent());
-        // As long as two shuffles: a single exchange is cheaper.
-        self.whole_warp = combine.filter(|&c| target.primitives.redux && self.shuffles.len() > 1 && right(c));
+        // Each as long as two shuffles: a single exchange is cheaper.
+        let shuffles = self.shuffles.len() as u64 * words;
+        let pays = |c: WarpCombine| 2 * c.instructions(words) <= shuffles;
+        self.whole_warp = combine.filter(|&c| target.primitives.redux && right(c) && pays(c));
         self
     }
 }
@@ -233,14 +268,14 @@ impl ReducePlan {
         shares: bool,
         target: &TargetDesc,
     ) -> PlanResult<ReducePlan> {
-        let combine = combine.filter(|_| matches!(elem_bits, [..=32]));
+        let combine = combine.filter(|_| matches!(elem_bits, [..=32 | 64]));
         let split = Split::new(layout, axis, target)?;
         let ins: Vec<Dim> = layout.in_dims().collect();
         let rest: Vec<Dim> = layout.out_dims().filter(|&d| d != axis).collect();
         let result = layout.sublayout(&ins, &rest)?;
         let (registers, shuffles) = (split.groups(), split.shuffles.clone());
         let local = LocalReduction { registers, shuffles, ..LocalReduction::default() };
-        let local = local.with_whole_warp(combine, split.lanes_are_copies(), target);
+        let local = local.with_whole_warp(combine, split.lanes_are_copies(), words_of(elem_bits), target);
         let targets = split.targets(&result);
         let mut plan = ReducePlan {
             axis,
@@ -334,6 +369,11 @@ fn words(elem_bits: u32) -> u64 {
     elem_bits.div_ceil(32).into()
 }
 
+/// Words of 32 bits of a value of each operand, together.
+fn words_of(elem_bits: &[u32]) -> u64 {
+    elem_bits.iter().map(|&b| words(b)).sum()
+}
+
 fn cost_of(
     local: &LocalReduction,
     exchange: Option<&ReduceExchange>,
@@ -342,7 +382,7 @@ fn cost_of(
     target: &TargetDesc,
 ) -> Cost {
     let mut cost = Cost::default();
-    let words: u64 = elem_bits.iter().map(|&b| words(b)).sum();
+    let words = words_of(elem_bits);
     let warps = warps as f64;
     let mut stage = |r: &LocalReduction| {
         let values = r.values() * words;
@@ -358,13 +398,19 @@ fn cost_of(
         let sum = |of: fn(ShuffleInstruction, &TargetDesc) -> f64| {
             r.shuffles.iter().map(|s| of(s.instruction, target)).sum::<f64>()
         };
-        let (each, latency, steps) = match r.whole_warp {
-            Some(_) => (2.0 * target.cost.shuffle, target.cost.shuffle_latency, 1),
-            None => (sum(ShuffleInstruction::cycles), sum(ShuffleInstruction::latency), r.shuffles.len()),
-        };
-        cost.shuffles += values * steps as u64;
-        cost.cycles +=
-            latency + warps * (values as f64 * each + (r.combinations() * words) as f64 * target.cost.alu);
+        let combined = (r.combinations() * words) as f64 * target.cost.alu;
+        if let Some(combine) = r.whole_warp {
+            let instructions = r.values() * combine.instructions(words);
+            cost.shuffles += instructions;
+            let arithmetic = (r.values() * combine.arithmetic(words)) as f64 * target.cost.alu;
+            let each = 2.0 * target.cost.shuffle;
+            cost.cycles += combine.in_turn(words) as f64 * target.cost.shuffle_latency
+                + warps * (instructions as f64 * each + arithmetic + combined);
+            return;
+        }
+        cost.shuffles += values * r.shuffles.len() as u64;
+        cost.cycles += sum(ShuffleInstruction::latency)
+            + warps * (values as f64 * sum(ShuffleInstruction::cycles) + combined);
     };
     stage(local);
     if let Some(exchange) = exchange {
@@ -600,7 +646,7 @@ impl Split {
         let conversion = |&bits: &u32| ConversionPlan::new(&partial, &gathered, bits, target);
         let conversions = elem_bits.iter().map(conversion).collect::<PlanResult<Vec<_>>>()?;
         let local = LocalReduction { registers, shuffles, ..LocalReduction::default() };
-        let combine = local.with_whole_warp(combine, self.lanes_are_copies(), target);
+        let combine = local.with_whole_warp(combine, self.lanes_are_copies(), words_of(elem_bits), target);
         Ok(ReduceExchange { partial, gathered, conversions, combine })
     }
 }
