@@ -5,7 +5,7 @@ import torch.nn.functional as F
 import triton
 import triton.language as tl
 
-from .common import against, arange, case, cdiv, cleared, f32, ints, rand, run, uniform, viewed, zeros
+from .common import against, arange, case, cdiv, cleared, f32, ints, rand, run, uniform, zeros
 
 
 @triton.jit

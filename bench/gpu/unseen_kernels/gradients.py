@@ -6,7 +6,6 @@ import torch
 import torch.nn.functional as F
 import triton
 import triton.language as tl
-from triton.language.extra import libdevice
 
 from .common import against, arange, case, cdiv, cleared, f32, ints, rand, run, uniform, zeros
 

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
-from .common import against, arange, case, cdiv, cleared, f32, ints, rand, run, uniform, viewed, zeros
+from .common import against, case, cdiv, cleared, f32, ints, rand, run, uniform, viewed, zeros
 
 
 def even_k(args):
