@@ -225,7 +225,7 @@ def ranks_by_a_square_of_comparisons_of_128():
     r, n = 8000, 100
     x, rank = ints(0, 60, r, n).float(), zeros(r, n, dtype="int64")
     launched = run(nms_like_rank_kernel, (r,), (x, rank, n), rank, BLOCK=128)
-    return against(launched, lambda: (-x).argsort(1, stable=True).argsort(1))
+    return against(launched, lambda: (-x).sort(dim=1, stable=True).indices.argsort(1))
 
 
 @triton.jit
