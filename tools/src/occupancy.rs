@@ -232,13 +232,22 @@ fn with_more_ctas(ptx: &[u8], registers: u32, most: u64) -> Option<Vec<u8>> {
 /// (bench/gpu/unseen_kernels) is faster with two that wait for each of their dots.
 const LEAST_CTAS_OF_DOTS: u64 = 2;
 
-/// What the PTX of one kernel says with fewer CTAs each time, once its assembler had each asynchronous dot wait for the one before: where
-/// sums and operands have too few registers it does so, and says that in a remark (C7511, C7512). None where dots run as the PTX says.
-fn with_fewer_ctas_for_dots(ptx: &[u8], cubin: &[u8], capability: u32) -> impl Iterator<Item = Vec<u8>> {
-    let found = only_kernel(ptx).filter(|_| waits_for_each_dot(ptx, cubin, capability));
-    found.into_iter().flat_map(move |(kernel, bound)| {
-        (LEAST_CTAS_OF_DOTS..bound).rev().map(move |ctas| with_bound(ptx, &kernel, ctas))
-    })
+/// What the PTX of one kernel says without a bound, once its assembler had each asynchronous dot wait for the one before: where sums and
+/// operands have too few registers it does so, and says that in a remark (C7511, C7512). `None` where dots run as the PTX says.
+fn with_dots_beside_each_other(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
+    let (_, bound) = only_kernel(ptx)?;
+    let serial = bound > LEAST_CTAS_OF_DOTS && waits_for_each_dot(ptx, cubin, capability);
+    serial.then(|| unbounded(ptx))?
+}
+
+/// Whether the kernel of `ptx` had better be `other`, made without a bound, than one whose dots wait for each other.
+fn is_worth_dots_beside_each_other(ptx: &[u8], other: &[u8], capability: u32) -> bool {
+    let ctas = || {
+        let (kernel, _) = only_kernel(ptx)?;
+        Some(warps_of_part(&kernel, other)? * PARTS as f64 / warps_of(&kernel) as f64)
+    };
+    !waits_for_each_dot(ptx, other, capability)
+        && ctas().is_some_and(|ctas| ctas >= LEAST_CTAS_OF_DOTS as f64)
 }
 
 /// Whether `cubin` has a wait for each of the asynchronous dots of `ptx`, which has fewer waits than dots.

@@ -272,10 +272,16 @@ fn usual_stride(pointers: &AxisInfo, d: usize) -> Option<u64> {
 }
 
 /// Dimensions by how fast they run: the most contiguous first, then those
-/// with the smallest stride that is known or usual, then later ones.
+/// with the smallest stride that is known or usual, then later ones. A group of neighbours that have one address reads a sector.
 fn order_of(shape: &[i64], pointers: &AxisInfo) -> SmallVec<[usize; 4]> {
     let mut order: SmallVec<[usize; 4]> = (0..shape.len()).rev().collect();
-    let stride = |d: usize| usual_stride(pointers, d).filter(|stride| *stride != 0).unwrap_or(u64::MAX);
+    let equal = |d: usize| {
+        let run = pointers.runs.get(d).filter(|run| run.step == 0 && run.len > 1)?;
+        (run.len < shape[d].max(1) as u64).then(|| SECTOR.div_ceil(run.len))
+    };
+    let stride = |d: usize| {
+        usual_stride(pointers, d).filter(|stride| *stride != 0).or_else(|| equal(d)).unwrap_or(u64::MAX)
+    };
     let contiguity = |d: usize| if d < pointers.rank() { pointers.contiguity(d) } else { 1 };
     let unit = pointers.unit.unsigned_abs();
     order.sort_by_key(|&d| (u64::MAX - contiguity(d), stride(d).max(unit)));

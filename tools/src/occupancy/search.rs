@@ -8,8 +8,8 @@
 use super::written_out::has_loops_that_stay;
 use super::{
     BY_MACHINE_CODE, FASTER_WITHOUT_LOADS_AHEAD, MOST_REGISTERS, Variant, in_other_orders,
-    is_worth_another_order, is_worth_fewer_ctas, is_worth_more_ctas, is_worth_no_bound,
-    is_worth_no_loads_ahead, likely_next, waits_for_each_dot, with_fewer_ctas_for_dots, with_fewer_spills,
+    is_worth_another_order, is_worth_dots_beside_each_other, is_worth_fewer_ctas, is_worth_more_ctas,
+    is_worth_no_bound, is_worth_no_loads_ahead, likely_next, with_dots_beside_each_other, with_fewer_spills,
     with_more_ctas, without_bound,
 };
 use crate::binary;
@@ -191,14 +191,13 @@ impl<R: Send> Chosen<'_, R> {
                 self.take(made, text);
             }
         }
-        let texts: Vec<_> =
-            with_fewer_ctas_for_dots(&self.text, &self.made.cubin, limits.capability).collect();
-        for text in texts {
-            let Some(made) = assemble(&text) else { continue };
-            self.tell("with fewer CTAs for dots beside each other", &made);
-            if !waits_for_each_dot(&text, &made.cubin, limits.capability) && made.stack <= self.made.stack {
+        if let Some(text) = with_dots_beside_each_other(&self.text, &self.made.cubin, limits.capability)
+            && let Some(made) = assemble(&text)
+        {
+            self.tell("without a bound, for dots beside each other", &made);
+            let better = is_worth_dots_beside_each_other(&self.text, &made.cubin, limits.capability);
+            if better && made.stack <= self.made.stack {
                 self.take(made, text);
-                break;
             }
         }
     }
