@@ -263,6 +263,9 @@ fn equal_along<'c>(value: Value<'c>, d: usize, analysis: &AxisInfoAnalysis<'c>) 
 /// Bytes of a sector, which is read whole.
 const SECTOR: u64 = 32;
 
+/// Numbers that are packed in one element of memory at most: four bits in a word.
+const MOST_PACKED: u64 = 8;
+
 /// Bytes between neighbours along `d` as far as that is known or usual; no fewer than what neighbours read of memory on average
 /// where runs are short and each begins in another sector.
 fn usual_stride(pointers: &AxisInfo, d: usize) -> Option<u64> {
@@ -272,12 +275,13 @@ fn usual_stride(pointers: &AxisInfo, d: usize) -> Option<u64> {
 }
 
 /// Dimensions by how fast they run: the most contiguous first, then those
-/// with the smallest stride that is known or usual, then later ones. A group of neighbours that have one address reads a sector.
+/// with the smallest stride that is known or usual, then later ones. A few neighbours that have one address share an element that
+/// several numbers are packed in, which others follow; larger groups, as of scales, are apart, and a thread loads them once.
 fn order_of(shape: &[i64], pointers: &AxisInfo) -> SmallVec<[usize; 4]> {
     let mut order: SmallVec<[usize; 4]> = (0..shape.len()).rev().collect();
     let equal = |d: usize| {
         let run = pointers.runs.get(d).filter(|run| run.step == 0 && run.len > 1)?;
-        (run.len < shape[d].max(1) as u64).then(|| SECTOR.div_ceil(run.len))
+        (run.len <= MOST_PACKED && run.len < shape[d].max(1) as u64).then(|| SECTOR.div_ceil(run.len))
     };
     let stride = |d: usize| {
         usual_stride(pointers, d).filter(|stride| *stride != 0).or_else(|| equal(d)).unwrap_or(u64::MAX)
@@ -540,6 +544,19 @@ mod tests {
             let rows = Run::new(2 * pitch, 16, 2);
             assert_eq!(widest(&[16, 64], &[rows, Run::new(2, 64, 2)], 16, 2), elements, "rows {pitch} apart");
         }
+    }
+
+    #[test]
+    fn packed_numbers_come_before_what_nothing_is_known_of() {
+        // Rows of bytes, an unknown distance apart, of which each has two neighbours' halves; and scales of 32 neighbours.
+        let first = |equal| {
+            let runs = [Run::new(0, equal, 1), Run::new(0, 1, 1)];
+            AccessFacts::new(&[64, 64], 1, &pointers(&runs, 1, 1), None).order[0]
+        };
+        assert_eq!((first(2), first(8), first(16), first(64), first(1)), (0, 0, 1, 1, 1));
+        // Floats a known distance of eight bytes apart.
+        let runs = [Run::new(0, 2, 4), Run::new(8, 64, 4)];
+        assert_eq!(AccessFacts::new(&[64, 64], 4, &pointers(&runs, 4, 4), None).order[0], 1);
     }
 
     #[test]
