@@ -6,7 +6,7 @@
 OURS and THEIRS are folders of NAME.amdgcn, as `ttc --emit amdgcn` and Triton write them. Per kernel: vector and
 accumulator registers, spilled registers and bytes of private memory, bytes of LDS, and the instructions of the innermost
 loop with the most matrix instructions (of all innermost loops together where none has any): matrix, LDS reads and
-writes by width in bits, global reads and writes, waits, barriers, other vector instructions. Instructions multiply tiles of
+writes by width in bits, global reads and writes (a tensor operation is one), waits, barriers, other vector instructions. Instructions multiply tiles of
 several sizes, so loads and LDS reads are also compared by what is multiplied: the summands of all products of the loop. The overlap of such a loop is
 the part of its matrix instructions that are issued after a global load and before the wait for it, on average. Its longest run is
 how many accesses to the LDS and to global memory follow each other at most without a matrix instruction between them. At the end are
@@ -33,9 +33,9 @@ def kind(op):
         return "lds write"
     if op.startswith("ds_"):
         return "lds other"
-    if op.startswith(("global_load", "buffer_load", "flat_load")):
+    if op.startswith(("global_load", "buffer_load", "flat_load", "tensor_load")):
         return "load"
-    if op.startswith(("global_store", "buffer_store", "flat_store")):
+    if op.startswith(("global_store", "buffer_store", "flat_store", "tensor_store")):
         return "store"
     if op.startswith(("global_atomic", "buffer_atomic", "flat_atomic")):
         return "atomic"
@@ -164,8 +164,11 @@ def longest_run(text):
 
 
 def counter_of(op, apart):
-    """The counter of an access to global memory: where they are `apart`, as from gfx12 on, copies and stores have their own."""
-    return "load" if not apart else "async" if "_async_to_lds_" in op else "store" if kind(op) == "store" else "load"
+    """The counter of an access to global memory: where they are `apart`, as from gfx12 on, copies, stores and tensor operations have
+    their own."""
+    if not apart:
+        return "load"
+    return "tensor" if op.startswith("tensor_") else "async" if "_async_to_lds_" in op else kind(op)
 
 
 def left_by(op, operands):
@@ -173,7 +176,7 @@ def left_by(op, operands):
     wait = re.search(r"vmcnt\((\d+)\)", operands) if op == "s_waitcnt" else None
     if wait:
         return {"load": int(wait.group(1))}
-    name = re.fullmatch(r"s_wait_(async|store|load)cnt(_dscnt)?", op)
+    name = re.fullmatch(r"s_wait_(async|store|tensor|load)cnt(_dscnt)?", op)
     # Of two counters the second is in the lower byte.
     return {name[1]: int(operands, 0) >> (8 if name[2] else 0)} if name else {}
 

@@ -3,7 +3,8 @@
 //!
 //! A buffer instruction adds an offset of 32 bits a lane to an address that the whole wave has in scalar registers, and
 //! checks the offset against a length: a lane that is to do nothing is given one beyond it, so that a mask needs no branch
-//! (CDNA3 ISA, "Vector Memory Buffer Instructions"). The offset counts as unsigned.
+//! (CDNA3 ISA, "Vector Memory Buffer Instructions"). The offset counts as unsigned. Asynchronous copies of gfx1250 know no buffers, but add
+//! such an offset to such an address, too.
 //!
 //! The pass takes the pointers of a load or store apart: a scalar base, numbers that all threads have alike, which are
 //! added to it, and offsets that differ. Where these are known to lie between zero and two gibibytes together, the
@@ -74,8 +75,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
         let plain = match_op!(op, {
             LoadOp(load) => !load.is_volatile(),
             StoreOp => true,
-            // Those of buffers write lanes one after the other.
-            AsyncCopyGlobalToLocalOp(copy) => !copy.is_volatile() && !has.async_to_lds,
+            AsyncCopyGlobalToLocalOp(copy) => !copy.is_volatile(),
             _ => false,
         });
         // What was marked already is in a buffer by the word of whoever wrote it.

@@ -46,7 +46,7 @@ pub fn link(kind: &str) -> Result<(), Box<dyn Error>> {
     }
     // `./dev layout` moves code, and has to find what refers to it.
     println!("cargo:rerun-if-env-changed=TTOPT_RELOCATIONS");
-    if kind == "bin=ttc" && env::var("TTOPT_RELOCATIONS").is_ok_and(|wanted| wanted == "1") {
+    if kind != "bin=ttsim" && env::var("TTOPT_RELOCATIONS").is_ok_and(|wanted| wanted == "1") {
         println!("cargo:rustc-link-arg-{kind}=-Wl,--emit-relocs");
     }
     // Debug information of the archives is of a kind that valgrind does not read.

@@ -114,7 +114,7 @@ pub struct Primitives {
     /// … of 128 bits a lane (CDNA4 ISA).
     pub lds_loads_b128: bool,
     /// Copies from global to shared memory past the registers, of 32, 64 or 128 bits a lane, which lanes write where they say, and
-    /// which have a counter of their own: `global_load_async_to_lds_b32`, `_b64` and `_b128` (LLVM 22's gfx1250).
+    /// which have a counter of their own: `global_load_async_to_lds_b8`, `_b32`, `_b64` and `_b128` (LLVM 22's gfx1250).
     pub async_to_lds: bool,
     /// Tensor operations, which move tiles of tensors between global and shared memory by a descriptor: `tensor_load_to_lds` and
     /// `tensor_store_from_lds` (LLVM 22's gfx1250).

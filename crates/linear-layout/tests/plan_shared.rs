@@ -566,6 +566,14 @@ fn copies_that_lanes_write_where_they_say_know_swizzles_and_padding() {
         elsewhere.access.address.lane.swap(0, 1);
         assert!(check_async_copy(&elsewhere, &d, &m, &facts, &gpu).is_err(), "{padding:?}");
     }
+    // Bytes that do not lie together are copied one at a time; there is no such copy of 16 bits, and none on NVIDIA GPUs.
+    let (m, apart) = (layout(plain, &shape), AddressFacts { contiguous: 1, ..facts.clone() });
+    let plan = SharedAccessPlan::async_copy(&d, &m, 8, &apart, &gpu).unwrap();
+    assert_eq!((plan.mnemonic.as_str(), plan.access.count), ("global_load_async_to_lds_b8", 32));
+    check_async_copy(&plan, &d, &m, &apart, &gpu).unwrap();
+    assert!(check_async_copy(&plan, &d, &m, &apart, &target("cuda:80")).is_err(), "no copy of a byte");
+    assert!(SharedAccessPlan::async_copy(&d, &m, 16, &apart, &gpu).is_err());
+    assert!(SharedAccessPlan::async_copy(&d, &m, 8, &apart, &target("cuda:80")).is_err());
     let mut without = gpu;
     without.primitives.async_to_lds = false;
     assert!(SharedAccessPlan::async_copy(&d, &layout(SWIZZLED, &shape), 16, &facts, &without).is_err());

@@ -17,9 +17,10 @@ use linear_layout::plan::{AccessPlan, LaneSources, MemoryAccess};
 use mlir_host::ir::{Attr, Op, Type, Value};
 use mlir_host::upstream::ConstantOp;
 use ttopt_dialect::amdg::ops::AsyncWaitOp;
+use ttopt_dialect::tt::ops::SplatOp;
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::ops::AsyncCopyGlobalToLocalOp;
-use ttopt_passes::plans::{self, masks_by_offsets, masks_by_zeros, word_bits};
+use ttopt_passes::plans::{self, masks_by_zeros, word_bits};
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("ttg.async_copy_global_to_local", async_copy),
@@ -37,6 +38,10 @@ enum Masking<'c> {
     Offsets,
     /// They load zeros from here.
     Zeros(Value<'c>),
+    /// They load zeros, which lie so far from the base of the buffer.
+    Distance(Value<'c>),
+    /// All lanes have this mask, and load from here: from the base of the buffer, or zeros.
+    Alike(Value<'c>, Value<'c>),
 }
 
 /// A copy that is being lowered.
@@ -80,11 +85,21 @@ fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         return unsupported("copies from no pointers");
     };
     let inactive = access.inactive;
-    let in_buffer = if anywhere { None } else { Buffer::of(l, op)? };
-    let masking = match source.mask().filter(|_| masks_by_zeros(source)) {
-        None => None,
-        Some(_) if in_buffer.is_some() && masks_by_offsets(source) => Some(Masking::Offsets),
-        Some(_) => Some(Masking::Zeros(zeros(l)?)),
+    let in_buffer = Buffer::of(l, op)?;
+    let masking = match (source.mask().filter(|_| masks_by_zeros(source)), &in_buffer) {
+        (None, _) => None,
+        (Some(mask), Some(buffer)) if anywhere => {
+            let (zeros, base) = (zeros(l)?, buffer.base());
+            Some(match mask.def_op().and_then(SplatOp::cast) {
+                Some(splat) => {
+                    let mask = l.scalar(splat.src())?;
+                    Masking::Alike(mask, l.emit.select(mask, base, zeros)?)
+                }
+                None => Masking::Distance(distance(&mut l.emit, base, zeros)?),
+            })
+        }
+        (Some(_), Some(_)) => Some(Masking::Offsets),
+        (Some(_), None) => Some(Masking::Zeros(zeros(l)?)),
     };
     let copy = Copy {
         pointers: l.get(source.src())?,
@@ -128,6 +143,20 @@ impl<'c> Copy<'c> {
         };
         let mask = self.masks.as_ref().map(|masks| masks[first]);
         let from = match &self.buffer {
+            Some(buffer) if self.anywhere => {
+                let at = buffer.at(l, first, self.bits)?;
+                From::Pointer(match (mask, self.masking) {
+                    (Some(mask), Some(Masking::Distance(zeros))) => {
+                        displaced_or(&mut l.emit, at.base, at.offset, mask, zeros)?
+                    }
+                    (Some(_), Some(Masking::Alike(mask, base))) => {
+                        let zero = l.emit.const_i32(0)?;
+                        let offset = l.emit.select(mask, at.offset, zero)?;
+                        displaced(&mut l.emit, base, offset)?
+                    }
+                    _ => displaced(&mut l.emit, at.base, at.offset)?,
+                })
+            }
             Some(buffer) => {
                 let at = buffer.at(l, first, self.bits)?;
                 let mut offset = at.offset;
@@ -232,6 +261,38 @@ enum From<'c> {
     Pointer(Value<'c>),
     /// A base, and a lane's bytes from there.
     Buffer(Value<'c>, Value<'c>),
+}
+
+/// How many bytes it is from `base` to `to`.
+fn distance<'c>(e: &mut Emit<'c>, base: Value<'c>, to: Value<'c>) -> Lowered<Value<'c>> {
+    let i64t = e.i64();
+    let (base, to) =
+        (e.value("llvm.ptrtoint", &[base], i64t, &[])?, e.value("llvm.ptrtoint", &[to], i64t, &[])?);
+    e.same("llvm.sub", &[to, base])
+}
+
+/// `offset` bytes from `base`: an address in scalar registers, to which an instruction adds 32 bits of a lane.
+fn displaced<'c>(e: &mut Emit<'c>, base: Value<'c>, offset: Value<'c>) -> Lowered<Value<'c>> {
+    let (i64t, byte) = (e.i64(), e.int(8));
+    let offset = e.value("llvm.zext", &[offset], i64t, &[])?;
+    e.gep(base, offset, byte)
+}
+
+/// As [`displaced`], and `other` bytes from there where `mask` is false. That takes 64 bits a lane, but only until the access.
+fn displaced_or<'c>(
+    e: &mut Emit<'c>,
+    base: Value<'c>,
+    offset: Value<'c>,
+    mask: Value<'c>,
+    other: Value<'c>,
+) -> Lowered<Value<'c>> {
+    let i64t = e.i64();
+    let offset = e.value("llvm.zext", &[offset], i64t, &[])?;
+    let offset = e.select(mask, offset, other)?;
+    // What lies there is no part of what the base points to.
+    let start = e.value("llvm.ptrtoint", &[base], i64t, &[])?;
+    let address = e.add(start, offset)?;
+    e.value("llvm.inttoptr", &[address], base.ty(), &[])
 }
 
 fn global_load<'c>(e: &mut Emit<'c>, from: Value<'c>, to: Value<'c>, bytes: u32, hint: i64) -> Lowered<()> {

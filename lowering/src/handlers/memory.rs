@@ -135,6 +135,11 @@ impl<'c> Buffer<'c> {
         }
     }
 
+    /// What offsets are counted from.
+    pub(crate) fn base(&self) -> Value<'c> {
+        self.base
+    }
+
     /// Where the element of a register lies, of which each has `bits` bits in memory.
     pub(crate) fn at(&self, l: &mut Lower<'_, 'c>, register: usize, bits: u32) -> Lowered<BufferAddress<'c>> {
         let Some(offset) = self.offsets.get(register) else {

@@ -7,7 +7,6 @@
 
 use super::{layout, word_bits};
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
-use crate::buffer_accesses::BUFFER;
 use crate::buffer_plans;
 use crate::ir_util::splat_constant;
 use linear_layout::plan::{AccessPlan, AddressFacts, LdsLoadPlan, SharedAccessPlan, VectorPlan};
@@ -472,11 +471,6 @@ pub fn is_always_issued(copy: AsyncCopyGlobalToLocalOp<'_>, accesses: &AccessPla
 /// Whether masked lanes of `copy` load zeros: from beyond a buffer, or from where zeros are.
 pub fn masks_by_zeros(copy: AsyncCopyGlobalToLocalOp<'_>) -> bool {
     copy.other().is_none_or(is_zero)
-}
-
-/// Whether masked lanes of `copy` are given offsets beyond a buffer: it is in one, and they write zero.
-pub fn masks_by_offsets(copy: AsyncCopyGlobalToLocalOp<'_>) -> bool {
-    copy.op().attr(BUFFER).is_some() && masks_by_zeros(copy)
 }
 
 /// Whether all elements of a constant are zero, all of their bits.

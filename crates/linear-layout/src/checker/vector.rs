@@ -205,7 +205,7 @@ pub fn check_async_copy(
     let name = match (target.primitives.cp_async, target.primitives.async_to_lds, bytes) {
         (true, _, 16) => "cp.async.cg.shared.global 16".to_owned(),
         (true, _, 4 | 8) => format!("cp.async.ca.shared.global {bytes}"),
-        (false, true, 4 | 8 | 16) => format!("global_load_async_to_lds_b{}", 8 * bytes),
+        (false, true, 1 | 4 | 8 | 16) => format!("global_load_async_to_lds_b{}", 8 * bytes),
         _ => return Err(CheckError::Malformed(format!("no copy of {bytes} bytes"))),
     };
     if name == plan.mnemonic {

@@ -124,7 +124,7 @@ impl SharedAccessPlan {
     ///
     /// # Errors
     /// As [`new`](Self::new), and [`PlanError::Unsupported`] when no access is as wide as the narrowest
-    /// copy of the target, 4 bytes, or the target has none.
+    /// copy of the target, 4 bytes (gfx1250 has one of a byte, too, and none of two), or the target has none.
     pub fn async_copy(
         distributed: &LinearLayout,
         memory: &LinearLayout,
@@ -153,7 +153,11 @@ impl SharedAccessPlan {
         let (padding, run) = padding_within(padding, map.offset_bits - partition_bits)?;
         check_size(map.offset_bits, storage_bits, &padding)?;
         let runs = Runs::new(&map, distributed, (storage_bits, partition_bits), facts, target)?;
-        let widths: &[u32] = if target.primitives.copies_anywhere() { &[128, 64, 32] } else { &[] };
+        let widths: &[u32] = match (target.primitives.cp_async, target.primitives.async_to_lds) {
+            (true, _) => &[128, 64, 32],
+            (false, true) => &[128, 64, 32, 8],
+            (false, false) => &[],
+        };
         let fits = |bits: &u32| runs.fit(*bits, &map) && (*bits / storage_bits).max(1).ilog2() <= run;
         let bits = widths.iter().copied().find(fits).ok_or_else(|| runs.too_few())?;
         map.run_bits = (bits / storage_bits).ilog2();

@@ -272,6 +272,7 @@ impl Decoder<'_> {
         let unknown = || unknown(name);
         let [from, to, offset, _] = args else { return Err(unknown()) };
         let bytes = match bits {
+            "8" => 1,
             "32" => 4,
             "64" => 8,
             "128" => 16,
