@@ -362,16 +362,16 @@ const BY_MACHINE_CODE: [Variant; 10] = [
         is_worth: is_worth_loads_first,
     },
     Variant {
-        name: "with as many CTAs as ptxas likes",
-        text: with_no_bound,
-        changes_ctas: true,
-        is_worth: is_worth_its_own_bound,
-    },
-    Variant {
         name: "with few registers alive",
         text: with_few_registers_alive,
         changes_ctas: false,
         is_worth: is_worth_few_registers_alive,
+    },
+    Variant {
+        name: "with as many CTAs as ptxas likes",
+        text: with_no_bound,
+        changes_ctas: true,
+        is_worth: is_worth_its_own_bound,
     },
 ];
 
