@@ -381,4 +381,4 @@ def test_dots_of_few_warps_are_assembled_for_more_ctas():
     # Shared memory of the multiprocessor has room for one.
     assert bounds(ptx, 200 << 10) == ["1"]
     without_dots = re.sub("mma.sync.*", "", ptx)
-    assert bounds(without_dots, 1024) == ["1"]
+    assert set(bounds(without_dots, 1024)) == {"1"}

@@ -234,6 +234,9 @@ pub fn body<'c>(op: Op<'c>) -> Option<(Block<'c>, Op<'c>)> {
     Some((block, block.terminator()?))
 }
 
+/// Bytes that addresses of bulk copies in shared memory are multiples of (PTX ISA, "Tensor: Copy operations").
+const BULK_ALIGNMENT: u64 = 128;
+
 /// Bytes by which loads may move in an iteration to find most of what they read in lines of 128 bytes that the iteration before read.
 const NEAR: u64 = 16;
 
@@ -356,6 +359,17 @@ impl<'c> Source<'c> {
         });
         if let Some(reason) = reason {
             return Err(reason);
+        }
+        let slots = || {
+            bulks
+                .iter()
+                .flat_map(Bulk::buffers)
+                .map(|buffer| BufferLayout::of(MemDescType::cast(buffer.ty())?).ok())
+        };
+        if !slots().all(|slot| slot.is_some_and(|slot| slot.bytes() % BULK_ALIGNMENT == 0)) {
+            return Err(
+                "what a bulk copy writes is no multiple of 128 bytes, which each slot of a ring has to begin at",
+            );
         }
         let written = Written::of(op);
         if bulks.iter().any(|bulk| written.may_be_copied(bulk)) {
