@@ -143,18 +143,15 @@ fn whole_warp_of_long<'c>(
         l.target.combine_warp(&mut l.emit, word, by)
     };
     if instruction == Add {
-        let mut sum = None;
-        for from in [0, PART_OF_SUM, 2 * PART_OF_SUM] {
+        let part = |l: &mut Lower<'_, 'c>, from: u32| {
             let part = word(l, from)?;
             let part = l.emit.mask(part, (1 << PART_OF_SUM) - 1)?;
             let part = all(l, part, Add)?;
-            let part = placed(l, part, from)?;
-            sum = Some(match sum {
-                Some(sum) => l.emit.add(sum, part)?,
-                None => part,
-            });
-        }
-        return sum.map_or_else(|| unsupported("a sum of no parts"), Ok);
+            placed(l, part, from)
+        };
+        let (low, middle, high) = (part(l, 0)?, part(l, PART_OF_SUM)?, part(l, 2 * PART_OF_SUM)?);
+        let sum = l.emit.add(low, middle)?;
+        return l.emit.add(sum, high);
     }
     let (low, high) = (word(l, 0)?, word(l, 32)?);
     let upper = all(l, high, instruction)?;

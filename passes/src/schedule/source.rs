@@ -360,13 +360,11 @@ impl<'c> Source<'c> {
         if let Some(reason) = reason {
             return Err(reason);
         }
-        let slots = || {
-            bulks
-                .iter()
-                .flat_map(Bulk::buffers)
-                .map(|buffer| BufferLayout::of(MemDescType::cast(buffer.ty())?).ok())
+        let is_slot = |buffer: Value<'c>| {
+            let slot = MemDescType::cast(buffer.ty()).and_then(|ty| BufferLayout::of(ty).ok());
+            slot.is_some_and(|slot| slot.bytes() % BULK_ALIGNMENT == 0)
         };
-        if !slots().all(|slot| slot.is_some_and(|slot| slot.bytes() % BULK_ALIGNMENT == 0)) {
+        if !bulks.iter().flat_map(Bulk::buffers).all(is_slot) {
             return Err(
                 "what a bulk copy writes is no multiple of 128 bytes, which each slot of a ring has to begin at",
             );
