@@ -149,8 +149,9 @@ fn whole_warp_of_long<'c>(
             let part = all(l, part, Add)?;
             placed(l, part, from)
         };
-        let (low, middle, high) = (part(l, 0)?, part(l, PART_OF_SUM)?, part(l, 2 * PART_OF_SUM)?);
+        let (low, middle) = (part(l, 0)?, part(l, PART_OF_SUM)?);
         let sum = l.emit.add(low, middle)?;
+        let high = part(l, 2 * PART_OF_SUM)?;
         return l.emit.add(sum, high);
     }
     let (low, high) = (word(l, 0)?, word(l, 32)?);
