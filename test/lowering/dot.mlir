@@ -92,6 +92,19 @@ tt.func private @f64(%a: tensor<16x4xf64, #a64>, %b: tensor<4x16xf64, #b64>, %c:
   tt.return %d : tensor<16x16xf64, #mma64>
 }
 
+// Where a warp has two tiles of 8 rows, an instruction of sm_90 multiplies both, and as many summands as there are: rows 8 apart first in
+// the left operand.
+// CHECK-LABEL: llvm.func internal @f64_16_rows(
+// SM90:          llvm.call_intrinsic "llvm.nvvm.mma.m16n8k8.row.col.f64"(%arg0, %arg2, %arg1, %arg3, %arg4, %arg5, %arg6, %arg7, %arg8, %arg9) : (f64, f64, f64, f64, f64, f64, f64, f64, f64, f64) -> !llvm.struct<(f64, f64, f64, f64)>
+// SM90-NOT:      nvvm.mma
+// SM80-COUNT-4:  llvm.call_intrinsic "llvm.nvvm.mma.m8n8k4.row.col.f64"
+// SM80-NOT:      nvvm.mma
+// CHECK:         llvm.return
+tt.func private @f64_16_rows(%a: tensor<32x8xf64, #a64>, %b: tensor<8x16xf64, #b64>, %c: tensor<32x16xf64, #mma64>) -> tensor<32x16xf64, #mma64> {
+  %d = tt.dot %a, %b, %c : tensor<32x8xf64, #a64> * tensor<8x16xf64, #b64> -> tensor<32x16xf64, #mma64>
+  tt.return %d : tensor<32x16xf64, #mma64>
+}
+
 // Lanes that hold replicas of summands take zeros, for both operands: lanes with bit 1 set.
 // CHECK-LABEL: llvm.func internal @four_summands(
 // CHECK:         %[[TWO:.*]] = llvm.mlir.constant(2 : i32) : i32

@@ -331,11 +331,12 @@ fn of_columns(registers: usize, columns: &[u64], outs: [u32; 2]) -> Option<Linea
 #[test]
 fn what_nearly_fits_an_instruction_is_multiplied_right() {
     use DotAxis::{K, M, N};
-    let mut known = std::collections::BTreeSet::new();
+    let mut known = std::collections::HashSet::new();
     let [mut fits, mut differs, mut refused] = [0, 0, 0];
     for target in TargetDesc::all() {
         for row in MatrixInstruction::of(&target) {
-            if !row.c.warps.is_empty() || row.multiply_adds() > 4096 || !known.insert(row.name) {
+            if !row.c.warps.is_empty() || row.multiply_adds() > 4096 || !known.insert((row.name, row.operand))
+            {
                 continue;
             }
             let size = |axis| row.shape[[M, N, K].iter().position(|a| *a == axis).unwrap()].ilog2();

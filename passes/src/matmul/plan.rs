@@ -452,8 +452,16 @@ impl Multiplied {
         }
         let rank = problem.shape.len();
         let tile = [row.shape[0], row.shape[1]].map(u64::from);
+        let block = problem.block_shape();
+        let warps_per_cta = problem.split_warps(&block, tile);
+        // The layout of f64 is that of m8n8k4, of whose tiles longer instructions take several: where a warp has them.
+        let encoded = if row.operand == DotType::F64 { [8, 8] } else { tile };
+        let fills = |i: usize| warps_per_cta[rank - 2 + i] * tile[i] <= block[rank - 2 + i];
+        if encoded != tile && !(fills(0) && fills(1) && u64::from(row.shape[2]) <= problem.k) {
+            return None;
+        }
         let mut instr_shape = vec![1; rank];
-        instr_shape[rank - 2..].copy_from_slice(&tile);
+        instr_shape[rank - 2..].copy_from_slice(&encoded);
         // An element of 64 bits is two registers, whatever it was moved as.
         let k_width = if row.operand.bits() > 32 { 1 } else { k_width_of_32_bits(problem, self.elements) };
         Some(MatmulPlan {
@@ -461,7 +469,7 @@ impl Multiplied {
             result: Encoding::NvidiaMma(NvidiaMma {
                 version_major: 2,
                 version_minor: 0,
-                warps_per_cta: problem.split_warps(&problem.block_shape(), tile),
+                warps_per_cta,
                 cga: problem.cga.clone(),
                 instr_shape,
             }),

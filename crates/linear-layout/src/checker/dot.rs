@@ -18,8 +18,13 @@ type Position = fn(u64, u64, u64) -> (u64, u64);
 /// registers in all. `elements` are those of the left operand in a lane.
 fn fragments(instruction: &MatrixInstruction, elements: usize) -> Option<[Position; 3]> {
     Some(match instruction.name {
-        // PTX ISA: group g = lane / 4, thread t = lane % 4; registers of 32 bits, `n / 4` (`n / 2`)
-        // elements each.
+        // PTX ISA: group g = lane / 4, thread t = lane % 4.
+        "mma.m16n8k4" | "mma.m16n8k8" | "mma.m16n8k16" if instruction.operand == DotType::F64 => [
+            |l, i, _| (l / 4 + 8 * (i % 2), l % 4 + 4 * (i / 2)),
+            |l, i, _| (l % 4 + 4 * i, l / 4),
+            |l, i, _| (l / 4 + 8 * (i / 2), 2 * (l % 4) + i % 2),
+        ],
+        // Registers of 32 bits, `n / 4` (`n / 2`) elements each.
         "mma.m16n8k8" | "mma.m16n8k16" | "mma.m16n8k32" => [
             left_by_words,
             |l, i, n| {

@@ -212,12 +212,20 @@ impl DotTilePlan {
         let kind = types.kind(target);
         let copies = operands.c.all.representatives();
         let depth = 1 << operands.a.bits(DotAxis::K);
+        // The one that multiplies least in vain, and of these the one that is executed least often: a tile of few rows has zeros in
+        // the longer ones of f64.
+        let mut best: Option<(u64, Dot)> = None;
         for instruction in MatrixInstruction::of_warp(kind, types.c, types.exact, depth, target) {
             for swapped in [false, true].into_iter().take(1 + usize::from(instruction.is_symmetric())) {
-                if let Some((dot, _)) = operands.matrix(instruction, swapped) {
-                    return Ok(DotTilePlan { kind, dot, copies });
+                let Some((dot, _)) = operands.matrix(instruction, swapped) else { continue };
+                let work = dot.multiply_adds();
+                if best.as_ref().is_none_or(|(least, known)| (work, dot.count()) < (*least, known.count())) {
+                    best = Some((work, dot));
                 }
             }
+        }
+        if let Some((_, dot)) = best {
+            return Ok(DotTilePlan { kind, dot, copies });
         }
         let several = products_at_once(kind, types.c, target).filter(|count| u64::from(*count) <= depth);
         if let Some(products) = several.and_then(|count| operands.products(count)) {
@@ -235,10 +243,26 @@ impl DotTilePlan {
 
     /// Matrix instructions, or multiplications and sums of products, of one warp.
     pub fn count(&self) -> usize {
-        match &self.dot {
+        self.dot.count()
+    }
+}
+
+impl Dot {
+    fn count(&self) -> usize {
+        match self {
             Dot::Matrix { executions, .. } => executions.len(),
             Dot::Fma(triples) => triples.len(),
             Dot::Products(sums) => sums.len(),
+        }
+    }
+
+    /// Multiplications and additions of the matrix instructions of a warp, also those of zeros.
+    fn multiply_adds(&self) -> u64 {
+        match self {
+            Dot::Matrix { instruction, executions, .. } => {
+                executions.len() as u64 * instruction.multiply_adds()
+            }
+            Dot::Fma(_) | Dot::Products(_) => 0,
         }
     }
 }

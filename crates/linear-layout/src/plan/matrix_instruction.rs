@@ -301,9 +301,25 @@ const MMA_F64: MatrixInstruction = MatrixInstruction {
     b: Fragment { registers: &[], lanes: &[Along(K, 0, 2), Along(N, 0, 3)], warps: &[] },
     c: Fragment { registers: &[Along(N, 0, 1)], lanes: &[Along(N, 1, 3), Along(M, 0, 3)], warps: &[] },
     ..mma::<0>("mma.m8n8k4", F64, F64, {
-        &[(Ampere, Some(64)), (AmpereSmall, None), (Ada, None), (Hopper, Some(128)), (Blackwell, None)]
+        &[(Ampere, Some(64)), (AmpereSmall, None), (Ada, None), (Hopper, Some(64)), (Blackwell, None)]
     })
 };
+
+/// … with two rows of 8 lanes and `2^D` summands, four in lanes and the others in registers (PTX ISA, "Matrix Fragments for
+/// mma.m16n8k4, mma.m16n8k8 and mma.m16n8k16 with .f64", sm_90 and later). An H100 multiplies twice as much in a cycle by them as by
+/// `m8n8k4` (docs/objective.md).
+const fn mma_f64<const D: u32>(name: &'static str) -> MatrixInstruction {
+    let warps = &[];
+    MatrixInstruction {
+        shape: [16, 8, 1 << D],
+        a: Fragment { registers: const { &[Along(M, 3, 4), Along(K, 2, D)] }, lanes: MMA_F64.a.lanes, warps },
+        b: Fragment { registers: const { &[Along(K, 2, D)] }, lanes: MMA_F64.b.lanes, warps },
+        c: Fragment { registers: &[Along(N, 0, 1), Along(M, 3, 4)], lanes: MMA_F64.c.lanes, warps },
+        name,
+        units: &[(Hopper, Some(128)), (Blackwell, None)],
+        ..MMA_F64
+    }
+}
 
 /// Where and how fast `mma.sync` multiplies 16-bit floats.
 const HALF: &[(MatrixUnit, Rate)] =
@@ -326,6 +342,9 @@ const MMA: &[MatrixInstruction] = &[
         ]
     }),
     mma::<2>("mma.m16n8k32", F8, F32, &[(Ada, Some(1024)), (Hopper, None), (Blackwell, None)]),
+    mma_f64::<4>("mma.m16n8k16"),
+    mma_f64::<3>("mma.m16n8k8"),
+    mma_f64::<2>("mma.m16n8k4"),
     MMA_F64,
 ];
 
@@ -659,6 +678,7 @@ mod tests {
         };
         assert_eq!(peak("cuda:80", F16, 108.0, 1.41e9), 312.0);
         assert_eq!(peak("cuda:80", I8, 108.0, 1.41e9), 624.0);
+        assert_eq!(peak("cuda:90", F64, 132.0, 1.98e9), 67.0);
         assert_eq!(peak("hip:gfx90a", F16, 220.0, 1.7e9), 383.0);
         assert_eq!(peak("hip:gfx942", F16, 304.0, 2.1e9), 1307.0);
         assert_eq!(peak("hip:gfx942", F8, 304.0, 2.1e9), 2615.0);

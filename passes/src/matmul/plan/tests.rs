@@ -90,6 +90,13 @@ fn instructions_by_element_type() {
     }
     assert_eq!(version(I8, I32, "cuda:90").instr_shape, [16, 64, 32]);
     assert_eq!(version(F64, F64, "cuda:90").instr_shape, [8, 8]);
+    // The layout is that of m8n8k4; what multiplies depends on the tiles of a warp.
+    let of_f64 =
+        |shape, warps, target| plan(&problem(shape, F64, F64, warps), target).unwrap().instruction.shape;
+    assert_eq!(of_f64([64, 64, 64], 4, "cuda:90"), [16, 8, 16]);
+    assert_eq!(of_f64([64, 64, 4], 4, "cuda:90"), [16, 8, 4]);
+    assert_eq!(of_f64([16, 16, 16], 4, "cuda:90"), [8, 8, 4]);
+    assert_eq!(of_f64([64, 64, 64], 4, "cuda:80"), [8, 8, 4]);
     assert_eq!(version(F16, F16, "cuda:90").instr_shape, [16, 64, 16]);
     // Integers of other sizes, and sums in another type than the instruction has.
     assert_eq!(plan(&problem([64, 64, 64], Element::Int(16), I32, 4), "cuda:90"), None);
