@@ -84,6 +84,8 @@ void cutAddressChains(llvm::Function &function) {
 
 /// LLVM's passes that move instructions to the blocks of their uses, by their names.
 constexpr llvm::StringLiteral Sinking = "Code sinking", MachineSinking = "Machine code sinking";
+/// The pass that runs on either target before instructions are selected.
+constexpr llvm::StringLiteral Preparation = "CodeGen Prepare";
 /// What AMDGPU's scheduling asks about functions.
 /// Before the name of a pass of which only the first run is left out.
 constexpr llvm::StringLiteral First = "First ";
@@ -125,16 +127,14 @@ public:
       names_out.insert(names[i]);
   }
   void add(llvm::Pass *pass) override {
-    // ptxas allocates registers, and moves instructions itself.
+    // ptxas allocates registers, and moves instructions itself, but not across calls.
+    if (!allocates && pass->getPassName() == Preparation)
+      passes.add(tt::createHold(true));
     if (allocates && pass->getPassName() == Sinking) {
       if (wide_masks)
         passes.add(tt::createMaskBounds());
       passes.add(tt::createAgain());
-      passes.add(tt::createHold());
-    }
-    if (allocates && pass->getPassName() == MachineSinking) {
-      passes.add(pass);
-      return passes.add(tt::createLetGo());
+      passes.add(tt::createHold(false));
     }
     if (allocates && pass->getPassName() == MemoryBound) {
       auto *info = llvm::PassRegistry::getPassRegistry()->getPassInfo(pass->getPassID());
@@ -148,11 +148,16 @@ public:
       pass = whereNeeded(pass);
     if (pass->getPassName() == Printer)
       printer = static_cast<llvm::AsmPrinter *>(pass);
+    bool sinks = pass->getPassName() == MachineSinking;
     bool first = names_seen.insert(pass->getPassName()).second;
-    if (!names_out.contains(pass->getPassName()) && !(first && names_out.contains((First + pass->getPassName()).str())))
-      return passes.add(pass);
-    names_met.insert(pass->getPassName());
-    delete pass;
+    if (!names_out.contains(pass->getPassName()) && !(first && names_out.contains((First + pass->getPassName()).str()))) {
+      passes.add(pass);
+    } else {
+      names_met.insert(pass->getPassName());
+      delete pass;
+    }
+    if (sinks)
+      passes.add(tt::createLetGo());
   }
   size_t met() const { return names_met.size(); }
   /// Whether the passes may run on another module afterwards.

@@ -8,6 +8,7 @@
 #include "uniformity.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/PostDominators.h"
@@ -37,7 +38,7 @@ bool isMovable(const llvm::Instruction &at) {
 class Hold : public llvm::FunctionPass {
 public:
   static char ID;
-  Hold() : FunctionPass(ID) {}
+  explicit Hold(bool only_across_calls) : FunctionPass(ID), only_across_calls(only_across_calls) {}
   llvm::StringRef getPassName() const override { return "Hold what takes fewer registers than its operands"; }
   void getAnalysisUsage(llvm::AnalysisUsage &usage) const override {
     usage.setPreservesCFG();
@@ -45,7 +46,7 @@ public:
   }
 
   bool runOnFunction(llvm::Function &function) override {
-    if (function.size() == 1)
+    if (function.size() == 1 || (only_across_calls && !calls(function)))
       return false;
     tt::Uniformity known(*this, function);
     uniform = &known;
@@ -79,6 +80,15 @@ public:
   }
 
 private:
+  /// Whether a function calls another one that stays one.
+  static bool calls(llvm::Function &function) {
+    return llvm::any_of(llvm::instructions(function), [](llvm::Instruction &at) {
+      auto *call = llvm::dyn_cast<llvm::CallBase>(&at);
+      llvm::Function *callee = call ? call->getCalledFunction() : nullptr;
+      return callee && !callee->isDeclaration();
+    });
+  }
+
   /// Instructions that are looked at together.
   static constexpr unsigned MostTogether = 16;
 
@@ -117,28 +127,69 @@ private:
     return (layout->getTypeSizeInBits(type).getFixedValue() + 31) / 32;
   }
 
-  /// Moves instructions back up to the last of their operands: InstCombine moves them, too, to a block that returns.
+  /// Moves instructions back up to the last of their operands: InstCombine moves them, too, to a block that returns. What is computed in
+  /// the block for an instruction moves with it: of a polynomial whose coefficients a table has, the loads stay where they are, and one
+  /// sum alone may take no fewer registers than what it is made of.
   bool raise() {
     llvm::LoopInfo loops(dominators);
     bool changed = false;
     for (llvm::BasicBlock *block : llvm::reverse(uses_first)) {
       for (llvm::Instruction &at : llvm::make_early_inc_range(*block)) {
+        Together together;
         llvm::BasicBlock *last = nullptr;
-        for (llvm::Value *operand : at.operand_values())
-          if (auto *made = llvm::dyn_cast<llvm::Instruction>(operand))
-            if (!last || dominators.dominates(last, made->getParent()))
-              last = made->getParent();
-        if (!last || last == block || !isMovable(at) || !llvm::isSafeToSpeculativelyExecute(&at) ||
-            !after.dominates(block, last) || loops.getLoopFor(last) != loops.getLoopFor(block))
+        if (!words(at) || !addTo(together, at, last) || !last || !after.dominates(block, last) ||
+            loops.getLoopFor(last) != loops.getLoopFor(block))
           continue;
-        unsigned own = words(at);
-        if (own && livingOn(at, *last, false) > own) {
-          at.moveBefore(last->getTerminator()->getIterator());
-          changed = true;
-        }
+        unsigned own = 0;
+        for (llvm::Instruction *one : together)
+          if (llvm::any_of(one->users(), [&](llvm::User *user) { return !together.contains(llvm::cast<llvm::Instruction>(user)); }))
+            own += words(*one);
+        if (endingIn(together, *last) <= own)
+          continue;
+        for (llvm::Instruction *one : together)
+          one->moveBefore(last->getTerminator()->getIterator());
+        changed = true;
       }
     }
     return changed;
+  }
+
+  /// Instructions of a block, each behind its operands.
+  using Together = llvm::SmallSetVector<llvm::Instruction *, MostTogether>;
+
+  /// Adds an instruction and what its block computes for it; `last` is the last block that has any of their operands. False where
+  /// one of them has to stay in its block, or where they are many.
+  bool addTo(Together &together, llvm::Instruction &at, llvm::BasicBlock *&last) const {
+    if (!isMovable(at) || !llvm::isSafeToSpeculativelyExecute(&at))
+      return false;
+    for (llvm::Value *operand : at.operand_values()) {
+      auto *made = llvm::dyn_cast<llvm::Instruction>(operand);
+      if (!made || together.contains(made))
+        continue;
+      if (made->getParent() == at.getParent()) {
+        if (!addTo(together, *made, last))
+          return false;
+      } else if (!last || dominators.dominates(last, made->getParent())) {
+        last = made->getParent();
+      }
+    }
+    return together.size() < MostTogether && together.insert(&at);
+  }
+
+  /// Registers of operands that are used by these instructions last of all, if they are in a block.
+  unsigned endingIn(const Together &together, llvm::BasicBlock &block) const {
+    llvm::SmallPtrSet<llvm::Value *, MostTogether> seen;
+    unsigned all = 0;
+    auto ends = [&](llvm::User *user) {
+      auto *by = llvm::cast<llvm::Instruction>(user);
+      return together.contains(by) || endsBy(*by, block);
+    };
+    for (llvm::Instruction *one : together)
+      for (llvm::Value *operand : one->operand_values())
+        if (auto *made = llvm::dyn_cast<llvm::Instruction>(operand); !llvm::isa<llvm::Constant>(operand) && !(made && together.contains(made)))
+          if (seen.insert(operand).second && llvm::all_of(operand->users(), ends))
+            all += words(*operand);
+    return all;
   }
 
   /// Registers that live on behind a block if an instruction is behind it: of operands that would else end in it, or, where
@@ -172,6 +223,7 @@ private:
     return !dominators.properlyDominates(&block, user.getParent()) && !targets.contains(&user);
   }
 
+  bool only_across_calls;
   const tt::Uniformity *uniform = nullptr;
   const llvm::DataLayout *layout = nullptr;
   llvm::DominatorTree dominators;
@@ -207,5 +259,5 @@ public:
 char LetGo::ID;
 } // namespace
 
-llvm::Pass *tt::createHold() { return new Hold(); }
+llvm::Pass *tt::createHold(bool only_across_calls) { return new Hold(only_across_calls); }
 llvm::Pass *tt::createLetGo() { return new LetGo(); }
