@@ -148,7 +148,7 @@ def norms():
     yield case(S + "gemma4_fused_ops", "gemma_rmsnorm_residual_scalar", x, weight, x, r(1))
     yield case(S + "gemma4_fused_ops", "gemma_qkv_rmsnorm", r(4096, 4096), r(4096, 1024), r(4096, 1024), r(SIZE), r(SIZE), HEADS, KEYS, SIZE)
     yield case(S + "minimax_m3_rmsnorm", "gemma_fused_add_rmsnorm", x, x, weight, 1e-6)
-    yield case(S + "rmsnorm_fp8_e8m0", "rmsnorm_fp8_e8m0_quant", x, weight, 1e-6, call=lambda f, *args: [f(*args)[0].float()])
+    yield case(S + "rmsnorm_fp8_e8m0", "rmsnorm_fp8_e8m0_quant", x, weight, 1e-6, call=lambda f, *args: [f(*args)[0][0].float()])
     yield case(S + "mhc", "_hc_split_sinkhorn_triton", f32(2, 4096, 24), f32(3), f32(24))
     yield case(S + "mhc", "mhc_combine", r(TOKENS, 4 * 4096), f32(TOKENS, 4), 4, torch.bfloat16)
     yield case(S + "mhc", "hc_mix_stats", r(4096, 4 * 4096), f32(24, 4 * 4096), 1e-6)

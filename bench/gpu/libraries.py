@@ -31,7 +31,7 @@ def one_configuration():
 def rand(*shape, dtype="bfloat16"):
     import torch
 
-    return torch.randn(*shape, device="cuda").to(getattr(torch, dtype))
+    return torch.randn(shape, device="cuda").to(getattr(torch, dtype))
 
 
 def unit(*shape, dtype="bfloat16"):
