@@ -142,20 +142,44 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return %0, %1 : tensor<32x32xf16, #mma>, tensor<32x32xf16, #mma>
   }
 
-  // Triton's own attributes: how far a load runs ahead. What divides runs ahead with a divisor that is not zero.
+  // Triton's own attributes: how far a load runs ahead. What divides runs ahead before the loop with a divisor that is not zero, but a
+  // multiple of what the divisor is a multiple of: what is at quotients and remainders stays together. In the loop an iteration has
+  // divided by the same, if it is the same.
   // CHECK-LABEL: @asked
+  // CHECK: %[[HARMLESS:.*]] = arith.select %{{.*}}, %arg2, %c16_i32{{.*}} : i32
+  // CHECK: arith.divsi %{{.*}}, %[[HARMLESS]] : i32
   // CHECK-COUNT-4: tt.load %{{.*}}, %{{.*}} : !tt.ptr<f32>
   // CHECK: scf.for
-  // CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : i32
-  // CHECK: arith.divsi
+  // CHECK-NOT: arith.select
+  // CHECK: arith.divsi %{{.*}}, %arg2 : i32
   // CHECK: tt.load %{{.*}}, %{{.*}} : !tt.ptr<f32>
   // CHECK: arith.addf
-  tt.func @asked(%p: !tt.ptr<f32>, %n: i32, %by: i32) -> f32 {
+  tt.func @asked(%p: !tt.ptr<f32>, %n: i32, %by: i32 {tt.divisibility = 16 : i32}) -> f32 {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant 0.0 : f32
     %0 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (f32) : i32 {
       %at = arith.divsi %i, %by : i32
+      %q = tt.addptr %p, %at : !tt.ptr<f32>, i32
+      %x = tt.load %q {tt.latency = 4 : i32} : !tt.ptr<f32>
+      %y = arith.addf %s, %x : f32
+      scf.yield %y : f32
+    } {tt.num_stages = 2 : i32}
+    tt.return %0 : f32
+  }
+
+  // A divisor that changes may be zero where there is no iteration.
+  // CHECK-LABEL: @divisors
+  // CHECK: scf.for
+  // CHECK: %[[SAFE:.*]] = arith.select %{{.*}}, %{{.*}}, %{{.*}} : i32
+  // CHECK: arith.divsi %{{.*}}, %[[SAFE]] : i32
+  tt.func @divisors(%p: !tt.ptr<f32>, %n: i32, %by: i32) -> f32 {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant 0.0 : f32
+    %0 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (f32) : i32 {
+      %d = arith.subi %by, %i : i32
+      %at = arith.divsi %by, %d : i32
       %q = tt.addptr %p, %at : !tt.ptr<f32>, i32
       %x = tt.load %q {tt.latency = 4 : i32} : !tt.ptr<f32>
       %y = arith.addf %s, %x : f32

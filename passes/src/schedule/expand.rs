@@ -5,8 +5,9 @@
 //! go round, one for each distance from the loop's own iteration.
 
 use super::nest::Nest;
+use super::one_loop::is_outside;
 use super::plan::{Kind, LoopSchedule, Step};
-use super::source::{Action, Source, body, divisions, parts_along_k};
+use super::source::{Action, Source, body, divisions, is_division, parts_along_k};
 use super::spread::SPREAD;
 use crate::fence_insertion;
 use crate::ir_util::{cmpi, compare, constant, loop_predicate, operands_within, substitute, trip_count};
@@ -582,19 +583,22 @@ impl<'c> Expansion<'_, 'c> {
             }
         }
         // Constants go before what is made of them.
-        let mut ones = Vec::new();
+        let mut harmless = Vec::new();
+        // An iteration has divided by what is the same in all of them where the loop runs.
+        let has_divided = when == When::Now && is_division(op) && is_outside(op.operand(1), self.block);
+        let exists = exists.filter(|_| !has_divided);
         if exists.is_some() {
             for division in divisions(op) {
-                ones.push(self.one(division.operand(1).ty())?);
+                harmless.push(self.harmless_divisor(division.operand(1))?);
             }
         }
         let made = self.rewriter.clone_op(op);
         substitute(made, &map);
         if let Some(exists) = exists {
-            for (division, one) in divisions(made).into_iter().zip(ones) {
+            for (division, harmless) in divisions(made).into_iter().zip(harmless) {
                 self.rewriter.set_before(division);
                 let divisor = division.operand(1);
-                let divisor = self.emit("arith.select", &[exists, divisor, one], divisor.ty())?;
+                let divisor = self.emit("arith.select", &[exists, divisor, harmless], divisor.ty())?;
                 division.set_operand(1, divisor);
             }
             self.rewriter.set_after(made);
@@ -609,21 +613,23 @@ impl<'c> Expansion<'_, 'c> {
         Ok(())
     }
 
-    /// One, where there is no iteration that divides.
-    fn safe_divisor(&mut self, divisor: Value<'c>, exists: Value<'c>) -> Made<Value<'c>> {
-        let one = self.one(divisor.ty())?;
-        self.emit("arith.select", &[exists, divisor, one], divisor.ty())
+    /// `by`, which takes the place of the divisor `divisor`, where there is an iteration that divides.
+    fn safe_divisor(&mut self, divisor: Value<'c>, by: Value<'c>, exists: Value<'c>) -> Made<Value<'c>> {
+        let harmless = self.harmless_divisor(divisor)?;
+        self.emit("arith.select", &[exists, by, harmless], by.ty())
     }
 
-    /// The number one, of `ty` or in each element.
-    fn one(&mut self, ty: Type<'c>) -> Made<Value<'c>> {
-        match ty.as_tensor() {
-            None => self.number(ty, 1),
-            Some(tensor) => {
-                let one = self.number(tensor.element(), 1)?;
-                self.emit("tt.splat", &[one], ty)
-            }
-        }
+    /// What divides in place of `divisor` where there is no iteration. It is a multiple of what `divisor` is a multiple of: one would make
+    /// remainders neighbours no more, which are copied together (`x + i % channels`).
+    fn harmless_divisor(&mut self, divisor: Value<'c>) -> Made<Value<'c>> {
+        let ty = divisor.ty();
+        let tensor = ty.as_tensor();
+        let element = tensor.map_or(ty, |tensor| tensor.element());
+        // Of a signed number the highest bit is its sign.
+        let most = 1 << (element.int_bits().unwrap_or(32).clamp(2, 32) - 2);
+        let multiple = self.source.divisors.get(&divisor).map_or(1, |multiple| (*multiple).min(most));
+        let number = self.number(element, multiple as i64)?;
+        if tensor.is_some() { self.emit("tt.splat", &[number], ty) } else { Ok(number) }
     }
 
     /// The operands of a load in this iteration.

@@ -108,7 +108,7 @@ impl<'c> Pair<'c> {
 }
 
 /// Whether `value` comes from outside of `block`, the body of a loop.
-fn is_outside<'c>(value: Value<'c>, block: Block<'c>) -> bool {
+pub(super) fn is_outside<'c>(value: Value<'c>, block: Block<'c>) -> bool {
     value.arg_block() != Some(block) && value.def_op().is_none_or(|op| op.block() != Some(block))
 }
 

@@ -159,6 +159,8 @@ pub struct Source<'c> {
     pub bulks: Vec<Bulk<'c>>,
     /// The node that computes a value.
     pub makers: FastMap<Value<'c>, usize>,
+    /// What divisors in the loop, and in one around it, are known to be multiples of, a power of two.
+    pub divisors: FastMap<Value<'c>, u64>,
     /// Why loads run ahead.
     why: Why,
     /// Warps of the program.
@@ -399,6 +401,7 @@ impl<'c> Source<'c> {
             buffers: FastMap::default(),
             bulks,
             makers: FastMap::default(),
+            divisors: divisors(op, axis),
             why,
             warps,
         };
@@ -1142,6 +1145,16 @@ pub fn divisions(op: Op<'_>) -> Vec<Op<'_>> {
         Walk::Advance
     });
     found
+}
+
+/// What divisors in `op`, and in a loop around it, are known to be multiples of.
+fn divisors<'c>(op: Op<'c>, axis: &AxisInfoAnalysis<'c>) -> FastMap<Value<'c>, u64> {
+    let around = op.parent().filter(|parent| FuncOp::cast(*parent).is_none());
+    let known = |division: Op<'c>| {
+        let divisor = division.operand(1);
+        (divisor, axis.info(divisor).all_divisible_by())
+    };
+    divisions(around.unwrap_or(op)).into_iter().map(known).filter(|(_, multiple)| *multiple > 1).collect()
 }
 
 /// Whether `op` has regions in which nothing but divisors may trap, and nothing is read or written: where the next tile is, computed
