@@ -582,19 +582,19 @@ impl<'c> Expansion<'_, 'c> {
             }
         }
         // Constants go before what is made of them.
-        let mut ones = Vec::new();
+        let mut powers = Vec::new();
         if exists.is_some() {
             for division in divisions(op) {
-                ones.push(self.one(division.operand(1).ty())?);
+                powers.push(self.power(division.operand(1))?);
             }
         }
         let made = self.rewriter.clone_op(op);
         substitute(made, &map);
         if let Some(exists) = exists {
-            for (division, one) in divisions(made).into_iter().zip(ones) {
+            for (division, power) in divisions(made).into_iter().zip(powers) {
                 self.rewriter.set_before(division);
                 let divisor = division.operand(1);
-                let divisor = self.emit("arith.select", &[exists, divisor, one], divisor.ty())?;
+                let divisor = self.emit("arith.select", &[exists, divisor, power], divisor.ty())?;
                 division.set_operand(1, divisor);
             }
             self.rewriter.set_after(made);
@@ -609,19 +609,22 @@ impl<'c> Expansion<'_, 'c> {
         Ok(())
     }
 
-    /// One, where there is no iteration that divides.
-    fn safe_divisor(&mut self, divisor: Value<'c>, exists: Value<'c>) -> Made<Value<'c>> {
-        let one = self.one(divisor.ty())?;
-        self.emit("arith.select", &[exists, divisor, one], divisor.ty())
+    /// `made`, which is what `divisor` of the source is, or a number that is not zero where there is no iteration that divides.
+    fn safe_divisor(&mut self, divisor: Value<'c>, made: Value<'c>, exists: Value<'c>) -> Made<Value<'c>> {
+        let power = self.power(divisor)?;
+        self.emit("arith.select", &[exists, made, power], made.ty())
     }
 
-    /// The number one, of `ty` or in each element.
-    fn one(&mut self, ty: Type<'c>) -> Made<Value<'c>> {
+    /// A power of two that divides `divisor`, in each element if it is a tensor: what is known of quotients by `divisor` holds
+    /// with that as well.
+    fn power(&mut self, divisor: Value<'c>) -> Made<Value<'c>> {
+        let power = self.source.powers.get(&divisor).copied().unwrap_or(1);
+        let ty = divisor.ty();
         match ty.as_tensor() {
-            None => self.number(ty, 1),
+            None => self.number(ty, power),
             Some(tensor) => {
-                let one = self.number(tensor.element(), 1)?;
-                self.emit("tt.splat", &[one], ty)
+                let power = self.number(tensor.element(), power)?;
+                self.emit("tt.splat", &[power], ty)
             }
         }
     }

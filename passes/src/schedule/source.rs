@@ -5,6 +5,7 @@
 //! beside the program, or to registers. Stores keep their order, and loads through pointers of the same argument of the
 //! kernel keep theirs among them; bulk copies have no place there, so a loop that may store what they read is left alone.
 
+use super::nest;
 use super::past_registers::Copies;
 use super::plan::{Budget, Edge, Kind, LoopGraph, LoopSchedule, Node, Step};
 use crate::analysis::advance;
@@ -163,6 +164,9 @@ pub struct Source<'c> {
     why: Why,
     /// Warps of the program.
     pub warps: u64,
+    /// Powers of two that divide what the loop, and the one around it, divide by: they stand for it where there is no iteration, so
+    /// that no less is known of the quotients.
+    pub powers: FastMap<Value<'c>, i64>,
 }
 
 /// What a loop asks of a multiprocessor, for its [`Budget`].
@@ -401,6 +405,7 @@ impl<'c> Source<'c> {
             makers: FastMap::default(),
             why,
             warps,
+            powers: powers_of_divisors(op, axis),
         };
         // In registers loads wait one iteration, for what one iteration hands to the next must have arrived. Who asks for
         // stages wants more than that.
@@ -1142,6 +1147,19 @@ pub fn divisions(op: Op<'_>) -> Vec<Op<'_>> {
         Walk::Advance
     });
     found
+}
+
+/// The largest powers of two that divide the divisors in the loop `op` and in the one around it, and are positive in their type.
+fn powers_of_divisors<'c>(op: Op<'c>, axis: &AxisInfoAnalysis<'c>) -> FastMap<Value<'c>, i64> {
+    let within = nest::around(op).map_or(op, |(outer, _)| outer);
+    let power = |division: Op<'c>| {
+        let divisor = division.operand(1);
+        let bits = divisor.ty().element().int_bits().unwrap_or(64);
+        let largest = 1i64 << bits.saturating_sub(2).min(62);
+        let known = i64::try_from(axis.info(divisor).all_divisible_by()).unwrap_or(largest);
+        (divisor, known.min(largest))
+    };
+    divisions(within).into_iter().map(power).collect()
 }
 
 /// Whether `op` has regions in which nothing but divisors may trap, and nothing is read or written: where the next tile is, computed

@@ -149,7 +149,7 @@ impl<'a, 'c> Expansion<'a, 'c> {
         let mut divisor = None;
         if is_division(op) {
             let by = self.outside(op.operand(1));
-            divisor = Some(self.safe_divisor(by, exists)?);
+            divisor = Some(self.safe_divisor(op.operand(1), by, exists)?);
         }
         let made = self.rewriter.clone_op(op);
         substitute(made, &self.env);
