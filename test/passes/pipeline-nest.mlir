@@ -84,11 +84,12 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.targ
     tt.return
   }
 
-  // Loads of the next tile are predicated where it does not exist; what divides then divides by one.
+  // Loads of the next tile are predicated where it does not exist; what divides then divides by a power of two that divides the
+  // divisor.
   // CHECK-LABEL: @loaded_place
   // CHECK: %[[FIRST:.*]] = arith.cmpi slt, %{{.*}}, %{{.*}} : i32
   // CHECK: tt.load %{{.*}}, %[[FIRST]] : !tt.ptr<i32>
-  // CHECK: arith.select %[[FIRST]], %{{.*}}, %{{.*}} : i32
+  // CHECK: arith.select %[[FIRST]], %{{.*}}, %c16_i32{{[_0-9]*}} : i32
   // CHECK: arith.divsi
   // CHECK: ttg.async_copy_global_to_local
   // CHECK: scf.for
@@ -96,11 +97,11 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.targ
   // CHECK: scf.yield
   // CHECK: %[[NEXT:.*]] = arith.cmpi ugt
   // CHECK: tt.load %{{.*}}, %[[NEXT]] : !tt.ptr<i32>
-  // CHECK: arith.select %[[NEXT]], %{{.*}}, %{{.*}} : i32
+  // CHECK: arith.select %[[NEXT]], %{{.*}}, %c16_i32{{[_0-9]*}} : i32
   // CHECK: arith.divsi
   // CHECK: ttg.async_copy_global_to_local
   // CHECK: tt.store
-  tt.func @loaded_place(%a: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %at: tensor<64x64xi32, #a> {tt.divisibility = 16 : i32, tt.contiguity = dense<[1, 64]> : tensor<2xi32>}, %out: tensor<64x64x!tt.ptr<f32>, #mma>, %places: !tt.ptr<i32>, %by: i32, %n: i32) {
+  tt.func @loaded_place(%a: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %at: tensor<64x64xi32, #a> {tt.divisibility = 16 : i32, tt.contiguity = dense<[1, 64]> : tensor<2xi32>}, %out: tensor<64x64x!tt.ptr<f32>, #mma>, %places: !tt.ptr<i32>, %by: i32 {tt.divisibility = 16 : i32}, %n: i32) {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c64 = arith.constant 64 : i32
