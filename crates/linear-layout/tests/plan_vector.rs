@@ -156,6 +156,9 @@ fn sectors_count_what_a_warp_touches() {
     let facts = AddressFacts { neighbours: 32, ..AddressFacts::row_major(&coalesced, 8, 8192) };
     let plan = VectorPlan::for_addresses(&coalesced, 16, &facts, &cuda()).unwrap();
     assert_eq!((plan.vec_elems, plan.sectors, plan.lines), (8, 16, 8));
+    // Two whole sectors of three where a run begins in the middle of one, and else two: both are as likely.
+    assert_eq!((plan.runs, plan.run_bytes, plan.run_alignment), (8, 64, 16));
+    assert_eq!(plan.usual_sectors(), 8.0 * 2.5);
     // Four lanes side by side in each of eight rows: whole sectors, but each in a line of its own.
     let bases = [
         (Dim::REGISTER, vec![vec![0, 1], vec![0, 2], vec![0, 16], vec![0, 32]]),

@@ -168,7 +168,10 @@ fn pieces(plan: &VectorPlan, global: &Global<'_>, target: &TargetDesc) -> Result
     // The largest powers of two that divide them.
     let aligned = |n: u64| 1u64 << n.max(1).trailing_zeros();
     let run = aligned(global.facts.neighbours).max(aligned(global.facts.contiguous));
-    for (what, bits, planned) in [("sectors", 256, plan.sectors), ("lines", 1024, plan.lines)] {
+    let whole = run * u64::from(plan.elem_bits);
+    for (what, bits, planned) in
+        [("sectors", 256, plan.sectors), ("lines", 1024, plan.lines), ("runs", whole, plan.runs)]
+    {
         let mut touched = BTreeSet::new();
         for lane in 0..u64::from(target.lanes) {
             for &register in &access.registers {
@@ -178,7 +181,15 @@ fn pieces(plan: &VectorPlan, global: &Global<'_>, target: &TargetDesc) -> Result
         }
         count::same(what, touched.len() as u64, planned)?;
     }
-    Ok(())
+    let mut elements = BTreeSet::new();
+    for lane in 0..u64::from(target.lanes) {
+        for &register in &access.registers {
+            elements.insert(global.index(register.into(), Threads { lane, ..Threads::default() })?);
+        }
+    }
+    let bytes = |elements: u64| (elements * u64::from(plan.elem_bits)).div_ceil(8);
+    count::same("bytes of a run", bytes(elements.len() as u64 / plan.runs.max(1)), plan.run_bytes)?;
+    count::same("bytes that runs are aligned to", bytes(aligned(global.facts.contiguous)), plan.run_alignment)
 }
 
 /// Executes copies from global to shared memory that pass through no registers: right in shared memory as stores are,

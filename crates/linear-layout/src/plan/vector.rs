@@ -104,6 +104,12 @@ pub struct VectorPlan {
     pub sectors: u64,
     /// 128-byte lines that it touches, counted alike.
     pub lines: u64,
+    /// Runs of neighbours in memory of which it touches some.
+    pub runs: u64,
+    /// What of each of them it touches, in bytes.
+    pub run_bytes: u64,
+    /// What the address at which a run begins is known to be a multiple of, in bytes.
+    pub run_alignment: u64,
 }
 
 impl VectorPlan {
@@ -117,6 +123,9 @@ impl VectorPlan {
             duplicates: ThreadMasks { lane: u64::MAX, warp: u64::MAX, block: u64::MAX },
             sectors: 1,
             lines: 1,
+            runs: 1,
+            run_bytes: u64::from(elem_bits.div_ceil(8)),
+            run_alignment: u64::from(elem_bits.div_ceil(8)),
         }
     }
 
@@ -163,6 +172,8 @@ impl VectorPlan {
         let accesses = group_registers(&d, bits);
         let run =
             power_of_two_part(facts.neighbours).max(power_of_two_part(facts.contiguous)).trailing_zeros();
+        let runs = f2::rank(&d.lane.iter().map(|c| c >> run.max(bits)).collect::<Vec<u64>>());
+        let bytes = |bits: u64| bits.div_ceil(8);
         Ok(VectorPlan {
             elem_bits,
             vec_elems: 1 << bits,
@@ -171,7 +182,16 @@ impl VectorPlan {
             duplicates: whole.duplicates(),
             sectors: touched(&d, 256, elem_bits, bits, run),
             lines: touched(&d, 1024, elem_bits, bits, run),
+            runs: 1 << runs,
+            run_bytes: bytes(u64::from(elem_bits) << bits << (f2::rank(&d.lane) - runs)),
+            run_alignment: bytes(u64::from(elem_bits) * power_of_two_part(facts.contiguous)),
         })
+    }
+
+    /// Sectors of 32 bytes that one access of a full warp touches on average, wherever runs begin that are not known to begin at one.
+    pub fn usual_sectors(&self) -> f64 {
+        let torn = SECTOR - self.run_alignment.min(self.run_bytes).min(SECTOR);
+        self.runs as f64 * (self.run_bytes + torn) as f64 / SECTOR as f64
     }
 
     /// Bits of one access.
@@ -248,6 +268,9 @@ fn touched(d: &Distributed, bits: u32, elem_bits: u32, vec_bits: u32, run_bits: 
     let own = (u64::from(elem_bits) << vec_bits).div_ceil(u64::from(bits));
     own << f2::rank(&pieces)
 }
+
+/// Bytes of a sector.
+const SECTOR: u64 = 32;
 
 /// The largest power of two that divides `n`; 1 for 0.
 fn power_of_two_part(n: u64) -> u64 {
