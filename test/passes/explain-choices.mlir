@@ -96,7 +96,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
 }
 
 //--- dots.mlir
-// CHECK: remark: choice of instruction, by the time of the matrix units: wgmma.m64n256k16 of F16: {{[0-9]+}} cycles | mma.m16n8k16 of F16: {{[0-9]+}} cycles
+// CHECK: remark: choice of instruction, by the time of the matrix units: wgmma.m64n256k16 of F16: {{[0-9]+}} cycles | mma.m16n8k16 of F16: {{[0-9]+$}}
 // CHECK: remark: choice of place of the left operand: registers, as its layout is converted: {{[0-9]+}} cycles | shared memory, as it is stored there: {{[0-9]+}}
 // SM80: remark: choice of warps along rows and columns of this dot: 2x2 warps: {{[0-9]+}} cycles (matrix units {{[0-9]+}}, reading operands {{[0-9]+}}) | {{[14]}}x{{[14]}} warps: {{[0-9]+}} ({{.*}}) | {{[14]}}x{{[14]}} warps: {{[0-9]+}}
 tt.func public @dots(%a: tensor<128x64xf16>, %b: tensor<64x128xf16>, %c: tensor<128x128xf32>) -> tensor<128x128xf32> {
