@@ -322,15 +322,26 @@ const fn mma_f64<const D: u32>(name: &'static str) -> MatrixInstruction {
 }
 
 /// Where and how fast `mma.sync` multiplies 16-bit floats.
-const HALF: &[(MatrixUnit, Rate)] =
-    &[(Ampere, Some(1024)), (AmpereSmall, Some(512)), (Ada, Some(512)), (Hopper, Some(1353)), (Blackwell, None)];
+const HALF: &[(MatrixUnit, Rate)] = &[
+    (Ampere, Some(1024)),
+    (AmpereSmall, Some(512)),
+    (Ada, Some(512)),
+    (Hopper, Some(1353)),
+    (Blackwell, None),
+];
 
 const MMA: &[MatrixInstruction] = &[
     mma::<1>("mma.m16n8k16", F16, F32, HALF),
     mma::<1>("mma.m16n8k16", F16, F16, HALF),
     mma::<1>("mma.m16n8k16", Bf16, F32, HALF),
     mma::<0>("mma.m16n8k8", F32, F32, {
-        &[(Ampere, Some(512)), (AmpereSmall, Some(256)), (Ada, Some(256)), (Hopper, Some(676)), (Blackwell, None)]
+        &[
+            (Ampere, Some(512)),
+            (AmpereSmall, Some(256)),
+            (Ada, Some(256)),
+            (Hopper, Some(676)),
+            (Blackwell, None),
+        ]
     }),
     mma::<2>("mma.m16n8k32", I8, I32, {
         &[
