@@ -17,6 +17,7 @@ use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::ir_util::{is_loop, multiplies};
 use crate::machine;
 use crate::plans::{self, AccessFacts, layout};
+use linear_layout::plan::SECTOR;
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Value, Walk};
@@ -41,8 +42,6 @@ pub static TRITONGPU_LAST_USE: PassDef = PassDef {
 pub const LAST_USE: &str = "ttg.last_use";
 /// Marks a module that has a kernel whose programs come back to what they read in an earlier loop, whatever sectors they take.
 pub const COMES_BACK: &str = "ttg.comes_back";
-/// Bytes that memory is moved in.
-const SECTOR: u64 = 32;
 /// Bytes of a run in memory from which on the sectors at its ends do not count. Measured: rows of 40 and 64 bytes lose
 /// a tenth to a fifth by it, rows of kilobytes gain as much (`docs/objective.md`).
 const LEAST_RUN: u64 = 128;

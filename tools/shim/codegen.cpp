@@ -86,10 +86,10 @@ void cutAddressChains(llvm::Function &function) {
 constexpr llvm::StringLiteral Sinking = "Code sinking", MachineSinking = "Machine code sinking";
 /// The pass that runs on either target before instructions are selected.
 constexpr llvm::StringLiteral Preparation = "CodeGen Prepare";
-/// What AMDGPU's scheduling asks about functions.
 /// Before the name of a pass of which only the first run is left out.
 constexpr llvm::StringLiteral First = "First ";
 constexpr llvm::StringLiteral Printer = "AMDGPU Assembly Printer";
+/// What AMDGPU's scheduling asks about functions.
 constexpr llvm::StringLiteral MemoryBound = "Analysis if a function is memory bound";
 /// AMDGPU's pass that has lanes of vector registers for spilled scalar registers, and what gives those registers. Registers are
 /// allocated three times: scalar ones, these, the other vector ones.

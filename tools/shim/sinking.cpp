@@ -64,7 +64,7 @@ public:
         // What it is for may stay by now.
         llvm::BasicBlock *target = targetOf(at);
         unsigned own = words(at);
-        bool hold = target != block && after.dominates(target, block) && own && livingOn(at, *block, true) > own;
+        bool hold = target != block && after.dominates(target, block) && own && livingOn(at, *block) > own;
         if (hold)
           held.push_back(&at);
         if (hold || target == block)
@@ -192,9 +192,9 @@ private:
     return all;
   }
 
-  /// Registers that live on behind a block if an instruction is behind it: of operands that would else end in it, or, where
-  /// `along` says that what is computed there for the instruction alone goes with it, of that one's operands.
-  unsigned livingOn(llvm::Instruction &root, llvm::BasicBlock &block, bool along) const {
+  /// Registers that live on behind a block if an instruction of it is behind it, with what is computed there for that instruction alone:
+  /// of operands that would else end in it.
+  unsigned livingOn(llvm::Instruction &root, llvm::BasicBlock &block) const {
     llvm::SmallPtrSet<llvm::Value *, MostTogether> together{&root}, seen;
     llvm::SmallVector<llvm::Instruction *> todo{&root};
     unsigned all = 0;
@@ -206,7 +206,7 @@ private:
         auto within = [&](llvm::User *user) { return together.contains(user); };
         auto ends = [&](llvm::User *user) { return within(user) || endsBy(*llvm::cast<llvm::Instruction>(user), block); };
         auto *made = llvm::dyn_cast<llvm::Instruction>(operand);
-        if (along && made && made->getParent() == &block && isMovable(*made) && together.size() < MostTogether &&
+        if (made && made->getParent() == &block && isMovable(*made) && together.size() < MostTogether &&
             llvm::all_of(made->users(), within)) {
           together.insert(made);
           todo.push_back(made);

@@ -9,7 +9,7 @@ use super::{layout, word_bits};
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
 use crate::buffer_plans;
 use crate::ir_util::splat_constant;
-use linear_layout::plan::{AccessPlan, AddressFacts, LdsLoadPlan, SharedAccessPlan, VectorPlan};
+use linear_layout::plan::{AccessPlan, AddressFacts, LdsLoadPlan, SECTOR, SharedAccessPlan, VectorPlan};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{FloatKind, Op, Type, Value};
@@ -258,9 +258,6 @@ fn equal_along<'c>(value: Value<'c>, d: usize, analysis: &AxisInfoAnalysis<'c>) 
     }
     analysis.get(value).filter(|info| d < info.rank()).map_or(1, |info| info.constancy(d))
 }
-
-/// Bytes of a sector, which is read whole.
-const SECTOR: u64 = 32;
 
 /// Numbers that are packed in one element of memory at most: four bits in a word.
 const MOST_PACKED: u64 = 8;

@@ -168,24 +168,19 @@ fn pieces(plan: &VectorPlan, global: &Global<'_>, target: &TargetDesc) -> Result
     // The largest powers of two that divide them.
     let aligned = |n: u64| 1u64 << n.max(1).trailing_zeros();
     let run = aligned(global.facts.neighbours).max(aligned(global.facts.contiguous));
-    let whole = run * u64::from(plan.elem_bits);
-    for (what, bits, planned) in
-        [("sectors", 256, plan.sectors), ("lines", 1024, plan.lines), ("runs", whole, plan.runs)]
-    {
-        let mut touched = BTreeSet::new();
-        for lane in 0..u64::from(target.lanes) {
-            for &register in &access.registers {
-                let index = global.index(register.into(), Threads { lane, ..Threads::default() })?;
-                touched.insert((index / run, index % run * u64::from(plan.elem_bits) / bits));
-            }
-        }
-        count::same(what, touched.len() as u64, planned)?;
-    }
     let mut elements = BTreeSet::new();
     for lane in 0..u64::from(target.lanes) {
         for &register in &access.registers {
             elements.insert(global.index(register.into(), Threads { lane, ..Threads::default() })?);
         }
+    }
+    let whole = run * u64::from(plan.elem_bits);
+    for (what, bits, planned) in
+        [("sectors", 256, plan.sectors), ("lines", 1024, plan.lines), ("runs", whole, plan.runs)]
+    {
+        let piece = |index: &u64| (index / run, index % run * u64::from(plan.elem_bits) / bits);
+        let touched: BTreeSet<_> = elements.iter().map(piece).collect();
+        count::same(what, touched.len() as u64, planned)?;
     }
     let bytes = |elements: u64| (elements * u64::from(plan.elem_bits)).div_ceil(8);
     count::same("bytes of a run", bytes(elements.len() as u64 / plan.runs.max(1)), plan.run_bytes)?;

@@ -69,7 +69,7 @@ pub use space::{ThreadMasks, Threads};
 pub use tdm::{TdmPadding, TdmPlan};
 pub use tma::{TMA_UNIT_BYTES, TmaBox, TmaMap, TmaPlan};
 pub use tma_rows::{RowCopy, RowsFate, TmaRowsPlan};
-pub use vector::{AddressFacts, VectorAccess, VectorPlan};
+pub use vector::{AddressFacts, SECTOR, VectorAccess, VectorPlan};
 pub use warp_group::{WarpGroupDot, WarpGroupDotPlan, WarpGroupOperand, WarpGroupRun, WarpGroupStep};
 pub use wavefront::Served;
 

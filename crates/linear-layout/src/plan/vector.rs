@@ -60,6 +60,9 @@ pub struct VectorAccess {
     pub registers: Vec<u32>,
 }
 
+/// Bytes of a sector of global memory, which moves whole.
+pub const SECTOR: u64 = 32;
+
 /// The accesses with which every thread loads or stores its elements from or to global memory.
 ///
 /// A load does every access once and copies each register to those that [`copies`](Self::copies) names it
@@ -268,9 +271,6 @@ fn touched(d: &Distributed, bits: u32, elem_bits: u32, vec_bits: u32, run_bits: 
     let own = (u64::from(elem_bits) << vec_bits).div_ceil(u64::from(bits));
     own << f2::rank(&pieces)
 }
-
-/// Bytes of a sector.
-const SECTOR: u64 = 32;
 
 /// The largest power of two that divides `n`; 1 for 0.
 fn power_of_two_part(n: u64) -> u64 {
