@@ -183,6 +183,13 @@ fn only_kernel(ptx: &[u8]) -> Option<(Kernel, u64)> {
     Some((kernel, bound))
 }
 
+/// The PTX of one kernel with its instructions in an order in which a thread's registers suffice, if one is found.
+fn in_an_order_that_fits(ptx: &[u8]) -> Option<Vec<u8>> {
+    let text = reorder::reordered(ptx, reorder::Choice::FewestAlive).filter(|text| text != ptx)?;
+    let needs = pressure::needs(&only_kernel(&text)?.0, MOST_REGISTERS)?;
+    needs.iter().all(|need| need.fewest <= MOST_REGISTERS as f64).then_some(text)
+}
+
 /// PTX with another bound of one of its kernels.
 fn with_bound(ptx: &[u8], kernel: &Kernel, ctas: u64) -> Vec<u8> {
     let mut text = ptx.to_vec();

@@ -13,6 +13,8 @@
 //!
 //! A region with functions (`sin`, `log`) whose layout has copies of elements in several threads is also tried in one that has none.
 //!
+//! A region that reduces along many dimensions in turn, as sorts do, is also tried in a layout with these in registers (`in_turn`).
+//!
 //! A reduction may also leave what it reduces: threads that are along other dimensions may have less to do, for one conversion, or
 //! for none where another use has what is reduced in that layout already. Scans are also tried in layouts in which threads hold several
 //! elements along their dimension.
@@ -40,6 +42,7 @@ use ttopt_dialect::tt::ops::{ExternElementwiseOp, LoadOp, ScanOp, StoreOp};
 use ttopt_dialect::ttg::attrs::{encoding, sliced_parent};
 use ttopt_dialect::ttg::layout::equivalent;
 
+mod in_turn;
 #[cfg(test)]
 mod tests;
 
@@ -271,6 +274,8 @@ pub fn moves<'c>(
     }
     borders.retain(|(member, layout)| regions.members[*member].layout != *layout);
     regions.spread_functions(&mut borders);
+    let in_turn = regions.reduced_in_turn();
+    borders.splice(0..0, in_turn);
     let reductions = regions.reductions();
     if borders.is_empty() && reductions.is_empty() {
         return Vec::new();

@@ -22,6 +22,8 @@ pub struct Need {
     pub times: f64,
     /// Registers of 32 bits that it needs of a thread.
     pub registers: f64,
+    /// Registers that it needs in an order that is chosen for their sake alone.
+    pub fewest: f64,
     /// Registers that it takes where there are enough, so that instructions need not wait for each other.
     pub at_ease: f64,
     /// Registers of what it loads from global memory and could have under way at once.
@@ -56,9 +58,11 @@ pub fn needs(kernel: &Kernel, least: u64) -> Option<Vec<Need>> {
         live.restart(&flow.leaving[i]);
         let written = in_order(block, &mut live);
         let (mut halves, mut at_ease) = (written as f64, written as f64);
+        let mut fewest = written;
         if written > 2 * least {
             live.restart(&flow.leaving[i]);
             let best = ordered(block, &mut live, &mut scratch).min(written);
+            fewest = best;
             halves = best as f64 + KEPT * (written - best) as f64;
             at_ease = best as f64 + KEPT_AT_EASE * (written - best) as f64;
         }
@@ -73,6 +77,7 @@ pub fn needs(kernel: &Kernel, least: u64) -> Option<Vec<Need>> {
             instructions: times * block.instructions.len() as f64,
             times,
             registers: halves / 2.0,
+            fewest: (fewest as f64).max(during_call) / 2.0,
             at_ease: at_ease / 2.0,
             flight: flight as f64 / 2.0,
             besides: besides.min(halves) / 2.0,

@@ -7,10 +7,10 @@
 
 use super::written_out::has_loops_that_stay;
 use super::{
-    BY_MACHINE_CODE, FASTER_WITHOUT_LOADS_AHEAD, FEW_SPILLS, MOST_REGISTERS, Variant, in_other_orders,
-    is_worth_another_order, is_worth_dots_beside_each_other, is_worth_fewer_ctas, is_worth_more_ctas,
-    is_worth_no_bound, is_worth_no_loads_ahead, likely_next, with_dots_beside_each_other, with_fewer_spills,
-    with_more_ctas, without_bound,
+    BY_MACHINE_CODE, FASTER_WITHOUT_LOADS_AHEAD, FEW_SPILLS, MOST_REGISTERS, Variant, in_an_order_that_fits,
+    in_other_orders, is_worth_another_order, is_worth_dots_beside_each_other, is_worth_fewer_ctas,
+    is_worth_more_ctas, is_worth_no_bound, is_worth_no_loads_ahead, likely_next, with_dots_beside_each_other,
+    with_fewer_spills, with_more_ctas, without_bound,
 };
 use crate::binary;
 use std::borrow::Cow;
@@ -20,8 +20,9 @@ use ttopt_passes::choice::Candidate;
 /// Bytes of text beyond which a kernel is assembled once: assemblers take seconds for it, and time grows faster than text.
 const MOST_TEXT: usize = 1 << 20;
 
-/// Bytes of stack of a thread beyond which other texts are not tried: what does not fit by kilobytes fits in no order, and
-/// assemblers take ten times as long for it (20 s for `gated_residual_square` of `bench/gpu/unseen.py`, Triton's own PTX 14 s).
+/// Bytes of stack of a thread beyond which other texts are not tried unless there is an order in which a thread's registers
+/// suffice: what must be alive at once does not fit by kilobytes in any text, and assemblers take ten times as long for it (20 s for
+/// `gated_residual_square` of `bench/gpu/unseen.py`, Triton's own PTX 14 s).
 const MOST_STACK: u32 = 4096;
 
 /// What an assembler made of a text: the binary, and what else it says.
@@ -111,8 +112,16 @@ pub fn best_text<'a, R: Send>(
 ) -> Chosen<'a, R> {
     let tried = vec![candidate("as it was bounded", made.stack)];
     let mut best = Chosen { made, text: Cow::Borrowed(ptx), tried, place: 0 };
-    if ptx.len() > MOST_TEXT || best.made.stack > MOST_STACK {
+    if ptx.len() > MOST_TEXT {
         return best;
+    }
+    if best.made.stack > MOST_STACK {
+        if go_on() && limits.knows_spills {
+            best.try_order_that_fits(assemble);
+        }
+        if best.made.stack > MOST_STACK {
+            return best;
+        }
     }
     if go_on() && limits.knows_spills && !limits.keeps_ctas {
         best.try_numbers_of_ctas(limits, assemble);
@@ -221,6 +230,17 @@ impl<R: Send> Chosen<'_, R> {
             self.tell("without a bound of CTAs", &made);
             let (before, after) = ((&self.made.cubin[..], self.made.stack), (&made.cubin[..], made.stack));
             if is_worth_no_bound(&self.text, before, after) {
+                self.take(made, text);
+            }
+        }
+    }
+
+    fn try_order_that_fits(&mut self, assemble: &Assembler<'_, R>) {
+        if let Some(text) = in_an_order_that_fits(&self.text)
+            && let Some(made) = assemble(&text)
+        {
+            self.tell("in an order in which registers suffice", &made);
+            if is_worth_another_order(made.stack, self.made.stack) {
                 self.take(made, text);
             }
         }
@@ -398,11 +418,29 @@ mod tests {
     }
 
     #[test]
-    fn what_spills_kilobytes_is_assembled_once() {
-        let text = kernel(4, "");
+    fn what_spills_kilobytes_in_any_order_is_assembled_once() {
+        // What all elements add up to is added to each of them: all are alive.
+        let mut body = "\t.reg .b32 %r<8001>;\n\t.reg .b64 %rd<2>;\n\tmov.b32 %r2000, 0;\n".to_owned();
+        body.extend((0..2000).map(|i| format!("\tld.global.b32 %r{i}, [%rd1+{}];\n", 4 * i)));
+        body.extend((0..2000).map(|i| format!("\tadd.s32 %r{}, %r{}, %r{i};\n", 2001 + i, 2000 + i)));
+        body.extend((0..2000).map(|i| format!("\tadd.s32 %r{}, %r4000, %r{i};\n", 4001 + i)));
+        body.extend((0..2000).map(|i| format!("\tst.global.b32 [%rd1+{}], %r{};\n", 4 * i, 4001 + i)));
+        let text = kernel(1, &body);
         let chosen =
             best_text(&text, (made(MOST_STACK + 4), None), LIMITS, &|_| panic!("nobody asked"), &|| true);
         assert_eq!((chosen.tried.len(), chosen.place), (1, 0));
+    }
+
+    #[test]
+    fn what_spills_kilobytes_is_assembled_again_where_an_order_needs_few_registers() {
+        // All is loaded before the first element is added up; in the other order each is added as it comes.
+        let mut body = "\t.reg .b32 %r<4001>;\n\t.reg .b64 %rd<2>;\n\tmov.b32 %r2000, 0;\n".to_owned();
+        body.extend((0..2000).map(|i| format!("\tld.global.b32 %r{i}, [%rd1+{}];\n", 4 * i)));
+        body.extend((0..2000).map(|i| format!("\tadd.s32 %r{}, %r{}, %r{i};\n", 2001 + i, 2000 + i)));
+        let text = kernel(1, &(body + "\tst.global.b32 [%rd1], %r4000;"));
+        let chosen = best_text(&text, (made(MOST_STACK + 4), None), LIMITS, &|_| Some(made(0)), &|| true);
+        assert_eq!((chosen.made.stack, chosen.place > 0), (0, true));
+        assert_ne!(*chosen.text, text[..]);
     }
 
     #[test]
