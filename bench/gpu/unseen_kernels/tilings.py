@@ -79,10 +79,12 @@ def experts_of_gathered_rows(x_ptr, w_ptr, row_ptr, start_ptr, gate_ptr, y_ptr, 
     tile = tl.program_id(0)
     expert = 0
     seen = 0
+    total = 0
     for e in range(E):
         tiles = (tl.load(start_ptr + e + 1) - tl.load(start_ptr + e) + BM - 1) // BM
-        expert = tl.where(tile >= seen + tiles, e + 1, expert)
-        seen = tl.where(tile >= seen + tiles, seen + tiles, seen)
+        total += tiles
+        expert += (tile >= total).to(tl.int32)
+        seen = tl.where(tile >= total, total, seen)
     if expert < E:
         r = tl.load(start_ptr + expert) + (tile - seen) * BM + tl.arange(0, BM)
         ok = r < tl.load(start_ptr + expert + 1)

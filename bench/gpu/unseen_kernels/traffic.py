@@ -533,3 +533,40 @@ def traffic_of_elements_kept_by_bits_of_bytes():
         return (x.float() * b).sum(1) / b.sum(1).clamp(min=1), b.sum(1), x * b
 
     return against(launched, reference)
+
+
+@triton.jit
+def bars_of_three_channels(x_ptr, edge_ptr, bar_ptr, low_ptr, high_ptr, P, BP: tl.constexpr, BINS: tl.constexpr):
+    # Bars of pixels' three channels between edges of an image's own, a program a channel and strip, and its extremes by atomics.
+    image, channel, strip = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    low = tl.load(edge_ptr + image * 2)
+    by = BINS / (tl.load(edge_ptr + image * 2 + 1) - low)
+    bars = tl.zeros((BINS,), tl.int32)
+    least = float("inf")
+    most = float("-inf")
+    for p0 in range(0, 4 * BP, BP):
+        p = strip * 4 * BP + p0 + tl.arange(0, BP)
+        x = tl.load(x_ptr + (image * P + p) * 3 + channel, mask=p < P, other=0.0).to(tl.float32)
+        bin = tl.minimum(tl.maximum(tl.floor((x - low) * by).to(tl.int32), 0), BINS - 1)
+        bars += tl.histogram(bin, BINS, mask=p < P)
+        least = tl.minimum(least, tl.min(tl.where(p < P, x, float("inf")), 0))
+        most = tl.maximum(most, tl.max(tl.where(p < P, x, float("-inf")), 0))
+    tl.atomic_add(bar_ptr + (image * 3 + channel) * BINS + tl.arange(0, BINS), bars, sem="relaxed")
+    tl.atomic_min(low_ptr + image * 3 + channel, least)
+    tl.atomic_max(high_ptr + image * 3 + channel, most)
+
+
+@case
+def traffic_of_bars_between_edges_of_an_images_own():
+    n, p = 40, 90_000
+    x = rand(n, p, 3)
+    edge = torch.stack([-uniform(n) - 1.5, uniform(n) + 1.5], 1)
+    bars, low, high = zeros(n, 3, 64, dtype="int32"), zeros(n, 3, dtype="float32"), zeros(n, 3, dtype="float32")
+    launched = run(bars_of_three_channels, (n, 3, cdiv(p, 8192)), (x, edge, bars, low, high, p), (bars, low, high), BP=2048, BINS=64, num_warps=8)
+
+    def reference():
+        z = x.float().permute(0, 2, 1)
+        at = torch.floor((z - edge[:, 0, None, None]) * (64 / (edge[:, 1] - edge[:, 0]))[:, None, None]).clamp(0, 63).long()
+        return torch.zeros(n, 3, 64, device=x.device).scatter_add_(2, at, torch.ones_like(z)), z.amin(2), z.amax(2)
+
+    return against(cleared(launched, bars, low, high), reference)
