@@ -16,7 +16,7 @@ def flat_tiles_with_gates(x_ptr, w_ptr, row_ptr, col_ptr, y_ptr, on_ptr, M, N, K
     xs = x_ptr + m[:, None] * K + k[None, :]
     ws = w_ptr + k[:, None] * N + n[None, :]
     acc = tl.load(row_ptr + m, mask=m < M, other=0.0)[:, None] + tl.load(col_ptr + n, mask=n < N, other=0.0)[None, :]
-    for k0 in range(0, K, BK):
+    for _ in range(0, K, BK):
         x = tl.load(xs, mask=(m < M)[:, None], other=0.0)
         w = tl.load(ws, mask=(n < N)[None, :], other=0.0)
         acc = tl.dot(x, w, acc)
@@ -235,7 +235,7 @@ def tiling_of_nine_strided_taps_of_48_channels():
 
 
 @triton.jit
-def causal_volume_taps(x_ptr, w_ptr, y_ptr, T, H, W, N, C: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+def causal_volume_taps(x_ptr, w_ptr, y_ptr, H, W, N, C: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
     # Three frames back, 3 by 3 around: one loop of 27 steps that finds its tap by divisions, (T, C, H, W) as it lies.
     t = tl.program_id(2)
     p, n, c = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, C)
@@ -256,7 +256,7 @@ def tiling_of_27_causal_taps_of_frames():
     t, c, n, h, w = 12, 32, 64, 44, 60
     x, wt = rand(t, c, h, w, dtype="bfloat16"), rand(3, 3, 3, n, c, dtype="bfloat16") / 30
     y = zeros(t, n, h, w, dtype="bfloat16")
-    launched = run(causal_volume_taps, (cdiv(h * w, 128), n // 32, t), (x, wt, y, t, h, w, n), y, C=c, BM=128, BN=32, num_warps=4, num_stages=3)
+    launched = run(causal_volume_taps, (cdiv(h * w, 128), n // 32, t), (x, wt, y, h, w, n), y, C=c, BM=128, BN=32, num_warps=4, num_stages=3)
 
     def reference():
         z = F.pad(x.float().transpose(0, 1)[None], (1, 1, 1, 1, 2, 0))
@@ -390,9 +390,9 @@ def tiling_with_two_activations_and_their_slopes():
 
 
 @triton.jit
-def complex_in_three(ar_ptr, ai_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def complex_in_three(ar_ptr, ai_ptr, b_ptr, c_ptr, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     # Complex products by three real ones; b's parts lie next to each other and are taken apart by a split.
-    m, n, k = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, BK)
+    m, k = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BK)
     both = tl.program_id(1) * 2 * BN + tl.arange(0, 2 * BN)
     one = tl.zeros((BM, BN), tl.float32)
     two = tl.zeros((BM, BN), tl.float32)
@@ -414,7 +414,7 @@ def tiling_of_complex_products_by_three_real_ones():
     m, n, k = 768, 640, 256
     ar, ai, b = rand(m, k), rand(m, k), rand(k, n, 2)
     c = zeros(m, n, 2, dtype="float32")
-    launched = run(complex_in_three, (m // 64, n // 32), (ar, ai, b, c, m, n, k), c, BM=64, BN=32, BK=32, num_warps=4, num_stages=2)
+    launched = run(complex_in_three, (m // 64, n // 32), (ar, ai, b, c, n, k), c, BM=64, BN=32, BK=32, num_warps=4, num_stages=2)
     return against(launched, lambda: torch.view_as_real(torch.complex(ar.float(), ai.float()) @ torch.view_as_complex(b.float())))
 
 

@@ -279,7 +279,7 @@ def traffic_back_through_a_norm_two_rows_at_a_time():
 
 
 @triton.jit
-def trits_five_a_byte(x_ptr, byte_ptr, scale_ptr, G, N: tl.constexpr):
+def trits_five_a_byte(x_ptr, byte_ptr, scale_ptr, N: tl.constexpr):
     # Weights as -1, 0 and 1 by the mean of magnitudes of 1,280: five neighbors a byte in base three, by a sum over an axis of eight.
     group = tl.program_id(0)
     b, i = tl.arange(0, 256), tl.arange(0, 8)
@@ -299,7 +299,7 @@ def traffic_of_trits_five_a_byte():
     g, n = 9000, 1280
     x = rand(g, n)
     packed, scale = zeros(g, n // 5, dtype="uint8"), zeros(g, dtype="float32")
-    launched = run(trits_five_a_byte, (g,), (x, packed, scale, g), (packed, scale), N=n, num_warps=4)
+    launched = run(trits_five_a_byte, (g,), (x, packed, scale), (packed, scale), N=n, num_warps=4)
 
     def view(outs):
         digits = torch.stack([outs[0].int() // 3**i % 3 for i in range(5)], 2)
