@@ -218,7 +218,21 @@ def heed_of_pages_of_eight_bytes_tokens_in_parts_six_heads():
     lengths = ints(500, longest, seqs)
     part, lse = zeros(parts, seqs, h * g, d, dtype="float32"), zeros(parts, seqs, h * g, dtype="float32")
     args = q, k, v, ks, vs, page, lengths, part, lse, d**-0.5 * 1.4426950408889634, pages, parts
-    return run(pages_of_bytes_in_parts, (seqs, h, parts), args, (part, lse), H=h, G=g, P=p, D=d, AT_ONCE=4, num_warps=4, num_stages=2)
+    launched = run(pages_of_bytes_in_parts, (seqs, h, parts), args, (part, lse), H=h, G=g, P=p, D=d, AT_ONCE=4, num_warps=4, num_stages=2)
+
+    def reference():
+        out, sums = torch.zeros_like(part), torch.full_like(lse, -1e30)
+        for s, length in enumerate(lengths.tolist()):
+            span = cdiv(cdiv(length, parts), 4 * p) * 4 * p
+            keys, values = ((z[page[s].long()].float() * by[page[s].long()][..., None]).flatten(0, 1).repeat_interleave(g, 1) for z, by in ((k, ks), (v, vs)))
+            scores = torch.einsum("hd,thd->ht", q[s].float(), keys) * d**-0.5
+            for i in range(cdiv(length, span)):
+                at = slice(i * span, min(i * span + span, length))
+                out[i, s] = torch.einsum("ht,thd->hd", scores[:, at].softmax(1), values[at])
+                sums[i, s] = scores[:, at].logsumexp(1) * 1.4426950408889634
+        return out, sums
+
+    return against(launched, reference)
 
 
 @triton.jit
