@@ -20,6 +20,8 @@ use ttopt_dialect::ttg::layout::equivalent;
 
 /// Reductions along so many different dimensions make a region one that reduces in turn.
 const LEAST_DIMENSIONS: usize = 3;
+/// Bits of an element's number at most: no tensor that a kernel can hold has more elements.
+const MOST_BITS: usize = 32;
 
 /// What a region does to its tensors of one size. Elements are numbered row by row, whatever the shape: so a reshape changes nothing.
 #[derive(Default)]
@@ -47,6 +49,9 @@ impl<'c> Regions<'_, '_, 'c> {
                 continue;
             }
             let bits = bits_of(&ty.shape());
+            if bits[axis] == 0 || bits.iter().sum::<usize>() > MOST_BITS {
+                continue;
+            }
             let first: usize = bits[axis + 1..].iter().sum();
             let reduced = found.entry((self.root(maker), bits.iter().sum())).or_default();
             reduced.often.resize(bits.iter().sum(), 0.0);
