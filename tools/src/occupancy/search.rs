@@ -239,10 +239,7 @@ impl<R: Send> Chosen<'_, R> {
         if let Some(text) = in_an_order_that_fits(&self.text)
             && let Some(made) = assemble(&text)
         {
-            self.tell("in an order in which registers suffice", &made);
-            if is_worth_another_order(made.stack, self.made.stack) {
-                self.take(made, text);
-            }
+            self.take_order("in an order in which registers suffice", made, text);
         }
     }
 
@@ -251,10 +248,15 @@ impl<R: Send> Chosen<'_, R> {
         let all = at_once(assemble, &orders);
         for (text, made) in orders.into_iter().zip(all) {
             let Some((text, made)) = text.zip(made) else { continue };
-            self.tell("in another order", &made);
-            if is_worth_another_order(made.stack, self.made.stack) {
-                self.take(made, text);
-            }
+            self.take_order("in another order", made, text);
+        }
+    }
+
+    /// Takes a text in another order if it spills enough less.
+    fn take_order(&mut self, name: &str, made: Assembled<R>, text: Vec<u8>) {
+        self.tell(name, &made);
+        if is_worth_another_order(made.stack, self.made.stack) {
+            self.take(made, text);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::objective::weight;
 use crate::rules::Rule;
 use linear_layout::encoding::Linear;
-use linear_layout::{Dim, Encoding, LinearLayout};
+use linear_layout::{Dim, Encoding, LinearLayout, standard_out_dims};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::Attr;
 use smallvec::SmallVec;
@@ -98,24 +98,16 @@ fn most_in_registers(shape: &[i64], often: &[f64], machine: &Machine) -> Option<
     bits.sort_by(|a, b| often[*b].total_cmp(&often[*a]));
     let (registers, threads) = bits.split_at_mut(held);
     let (lanes, warps) = threads.split_at_mut(lanes as usize);
-    let bases = [(Dim::REGISTER, registers), (Dim::LANE, lanes), (Dim::WARP, warps)].map(|(dim, bits)| {
-        bits.sort_unstable();
-        (dim, bits.iter().map(|bit| element(shape, *bit)).collect::<Vec<_>>())
-    });
-    let sizes: Vec<_> = shape.iter().enumerate().map(|(d, size)| (Dim::out(d), *size as u64)).collect();
-    let [registers, lanes, warps] = bases;
-    LinearLayout::from_bases_sized(&[registers, lanes, warps, (Dim::BLOCK, Vec::new())], &sizes, true).ok()
-}
-
-/// The coordinates of the element whose number has this bit alone.
-fn element(shape: &[i64], mut bit: usize) -> Vec<u64> {
-    let mut coordinates = vec![0; shape.len()];
-    for (at, bits) in bits_of(shape).into_iter().enumerate().rev() {
-        if bit < bits {
-            coordinates[at] = 1 << bit;
-            return coordinates;
-        }
-        bit -= bits;
-    }
-    coordinates
+    let [registers, lanes, warps] =
+        [(Dim::REGISTER, registers), (Dim::LANE, lanes), (Dim::WARP, warps)].map(|(dim, bits)| {
+            bits.sort_unstable();
+            (dim, bits.iter().map(|bit| vec![1 << *bit]).collect::<Vec<_>>())
+        });
+    let numbers = [(Dim::out(0), 1 << often.len())];
+    let bases = [registers, lanes, warps, (Dim::BLOCK, Vec::new())];
+    // The last dimension is the fastest.
+    let sizes: Vec<_> = shape.iter().enumerate().rev().map(|(d, size)| (Dim::out(d), *size as u64)).collect();
+    let order: Vec<_> = standard_out_dims(shape.len()).collect();
+    let layout = LinearLayout::from_bases_sized(&bases, &numbers, true).ok()?;
+    layout.reshape_outs(&sizes).ok()?.transpose_outs(&order).ok()
 }
