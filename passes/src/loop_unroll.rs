@@ -86,7 +86,11 @@ struct End<'c> {
     exact: bool,
 }
 
-fn unroll<'c>(rewriter: &mut Rewriter<'c>, op: Op<'c>, factor: i64) -> PassResult {
+/// Has a loop do `factor` iterations at a time, and what is left in the loop itself, which comes behind.
+///
+/// # Errors
+/// Where operations cannot be made.
+pub(crate) fn unroll<'c>(rewriter: &mut Rewriter<'c>, op: Op<'c>, factor: i64) -> PassResult {
     let (from, to, step) = (op.operand(0), op.operand(1), op.operand(2));
     rewriter.set_before(op);
     let mut scalars = Scalars { rewriter, at: op, ty: from.ty() };

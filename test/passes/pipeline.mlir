@@ -337,20 +337,33 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 
 // -----
 
-// A recurrence: what is stored depends on what earlier iterations loaded. The next iteration's load comes first.
+// A recurrence: what is stored depends on what earlier iterations loaded. Its iterations are shorter than memory takes to answer, so
+// loads run seven of them ahead. One of the loop is eight of the program, each of which loads to registers of its own; what is left
+// comes in a loop of its own behind, where one iteration hands on to the next what was loaded.
 #row = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [1], order = [0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
   // EXPLAIN: has no software pipeline: nothing is multiplied in it, it is no recurrence, and it does not ask for stages
-  // EXPLAIN: remark: has a software pipeline of 2 stages:
-  // EXPLAIN: *    tt.load
-  // EXPLAIN: | *  tt.store
+  // EXPLAIN: remark: has a software pipeline of 8 stages, unrolled 8 times, so that each iteration loads to registers of its own:
+  // EXPLAIN: *                tt.load
+  // EXPLAIN: | | | | | | | *  tt.store
   // CHECK-LABEL: @recurrence
   // CHECK: %[[FIRST:.*]] = tt.load
-  // CHECK: scf.for {{.*}} iter_args(%[[STATE:[^ ]*]] = {{.*}}, %[[NOW:[^ ]*]] = %[[FIRST]]
-  // CHECK: %[[NEXT:.*]] = tt.load
+  // CHECK-COUNT-5: tt.load
+  // CHECK: %[[SEVENTH:.*]] = tt.load
+  // CHECK: %[[LEFT:.*]] = arith.remui {{.*}}, %c8_i32
+  // CHECK: scf.for {{.*}} step %c8_i32{{.*}} iter_args(%[[STATE:[^ ]*]] = {{.*}}, %[[LAST:[^ ]*]] = %[[SEVENTH]], {{.*}}, %[[NOW:[^ ]*]] = %[[FIRST]],
+  // CHECK: %[[EIGHTH:.*]] = tt.load
   // CHECK: arith.addf %[[STATE]], %[[NOW]]
   // CHECK: tt.store
-  // CHECK: scf.yield {{.*}}, %[[NEXT]]
+  // CHECK-COUNT-6: tt.load
+  // CHECK: %[[NEXT:.*]] = tt.load
+  // CHECK: arith.addf {{.*}}, %[[EIGHTH]]
+  // CHECK: tt.store
+  // CHECK: scf.yield {{.*}}, %[[NEXT]],
+  // CHECK: scf.for {{.*}} step %c1_i32
+  // CHECK: tt.load
+  // CHECK: tt.store
+  // CHECK: scf.yield
   tt.func @recurrence(%x: tensor<128x!tt.ptr<f32>, #row>, %y: !tt.ptr<f32>, %a: !tt.ptr<f32>, %n: i32) {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32

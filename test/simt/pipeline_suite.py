@@ -15,6 +15,8 @@ from tma_suite import write_npy
 
 # Trip counts, by turns for the targets.
 TRIPS = ((0, 2, 7), (1, 3, 8))
+# Of recurrences one iteration of a loop may be eight of the program: two of these, and five that are left.
+UNROLLED_TRIPS = (21,)
 
 
 class Loop:
@@ -695,6 +697,7 @@ def main():
         for turn, target in enumerate(args.targets.split(",")):
             is_named = name in NAMED or name == "bounds"
             picked = TRIPS[(at + turn) % 2] if is_named else (at // 2 % 5, 7)
+            picked += UNROLLED_TRIPS if name.startswith("recurrence") else ()
             cases += [(name, loop, target, 2 + (at + i) % 4, trips) for i, trips in enumerate(picked)]
     for name, loop, target, stages, _ in cases:
         folder = args.work / f"{name}-{target.replace(':', '')}"

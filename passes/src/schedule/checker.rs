@@ -270,6 +270,17 @@ fn check_sizes(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget) -> R
         let most = held.entry(edge.from).or_default();
         *most = (*most).max(between * graph.nodes[edge.from].words);
     }
+    let waits = graph.edges.iter().filter(|edge| edge.distance == 0 && graph.nodes[edge.from].words > 0);
+    let longest = waits
+        .map(|edge| schedule.stage[edge.to].saturating_sub(schedule.stage[edge.from]))
+        .max()
+        .unwrap_or(0);
+    match schedule.unroll {
+        0 => return Err("an iteration of the loop does nothing".to_owned()),
+        1 => {}
+        unroll if longest < unroll => {}
+        unroll => return Err(format!("values wait for {longest} iterations in registers of {unroll}")),
+    }
     let registers: u64 = held.values().sum();
     if registers > budget.registers {
         return Err(format!("{registers} registers hold values, the budget has {}", budget.registers));

@@ -16,7 +16,8 @@ use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::analysis::registers::{spare_registers_of, waves_together};
 use crate::buffer_plans;
 use crate::coalesce::layout_alone;
-use crate::ir_util::{convert_operand, is_loop, multiplies, with_layout};
+use crate::ir_util::{convert_operand, is_loop, multiplies, trip_count, with_layout};
+use crate::loop_unroll::unroll;
 use crate::machine::{self, Layouts, Machine, error, internal};
 use crate::plans::{self, AccessFacts, word_bits};
 use crate::remove_layout_conversions::improve;
@@ -195,6 +196,13 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                 }
                 match schedule {
                     Some((true, schedule)) => {
+                        let further = (source.waits_for_nothing(&schedule) && worth.is_short(&source))
+                            .then(|| schedule.further(&source.graph, &alone, trip_count(op)))
+                            .flatten();
+                        if let Some(schedule) = further {
+                            sources.push(Planned { source, schedule, nest: None, ctas: alone.ctas });
+                            continue;
+                        }
                         // CTAs of fewer warps than a multiprocessor has parts do not fill each other's waits.
                         if in_registers && machine.num_warps as f64 >= PARTS {
                             module.set_attr(AHEAD_IN_REGISTERS, Attr::unit(module.context()));
@@ -270,6 +278,9 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
             pin_loads(made);
         }
         made.set_attr(NUM_STAGES, Attr::int(made.context(), 32, 1));
+        if schedule.unroll > 1 {
+            unroll(&mut IrRewriter::new(made.context()), made, i64::from(schedule.unroll))?;
+        }
     }
     // Masks of prologues that stand before and in the loop around.
     if nested {

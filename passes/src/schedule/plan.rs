@@ -234,6 +234,10 @@ pub struct LoopSchedule {
     pub halves: bool,
     /// Where the prologue comes.
     pub prologue: Prologue,
+    /// Iterations of the program in one of the loop. Where values wait in registers for as many iterations less one, each iteration
+    /// loads to registers of its own (modulo variable expansion); else one hands them to the next by moves, which wait for what was
+    /// loaded.
+    pub unroll: u32,
 }
 
 /// A schedule that fits, and how many CTAs fit with it.
@@ -301,6 +305,14 @@ pub(super) const COPY_BYTES: u64 = 16;
 /// Who asks for so many stages or more has few programs, each of which has a multiprocessor to itself: products of a few rows.
 /// CTAs that would fit beside it do not hide its latency.
 const FEW_PROGRAMS: u32 = 5;
+
+/// Iterations that are one iteration of a loop where what is loaded to registers waits for several: the most that fit. On an H100 with
+/// 2, 4 and 8 of them the more the faster (docs/schedules.md, "Registers of their own").
+const UNROLLED: [u32; 2] = [8, 4];
+/// Registers of a thread in which loads may wait then. More programs at once would hide latency, too.
+const MOST_WORDS_WAITING: u64 = 48;
+/// Iterations that such a loop has at least.
+const LEAST_ROUNDS: u64 = 2;
 
 /// Dots that may be under way at most (PTX ISA, "wgmma.wait_group").
 const MOST_PENDING: u32 = 7;
@@ -439,7 +451,8 @@ impl LoopSchedule {
         let fitting = |kernel: Vec<Step>, slots: u32| {
             let (stage, depths) = (stage.clone(), vec![slots; graph.rings.len()]);
             let (advances_late, halves, prologue) = (false, true, Prologue::Before);
-            let schedule = Self { stages: STAGES, stage, kernel, depths, advances_late, halves, prologue };
+            let schedule =
+                Self { stages: STAGES, stage, kernel, depths, advances_late, halves, prologue, unroll: 1 };
             (budget.ctas_with(schedule.shared_bytes(graph)) > 0).then_some(schedule)
         };
         let two = [runs(read), runs(&ahead), multiplied(Step::Run(dot), rest)].concat();
@@ -515,8 +528,16 @@ impl LoopSchedule {
         let slots = if whole { 1 } else { slots };
         let kernel = Order::new(graph, &stage, STAGES, None).storing_ahead(slots)?;
         let (depths, prologue) = (vec![slots; graph.rings.len()], Prologue::Before);
-        let schedule =
-            Self { stages: STAGES, stage, kernel, depths, advances_late: false, halves: false, prologue };
+        let schedule = Self {
+            stages: STAGES,
+            stage,
+            kernel,
+            depths,
+            advances_late: false,
+            halves: false,
+            prologue,
+            unroll: 1,
+        };
         (budget.ctas_with(schedule.shared_bytes(graph)) > 0).then_some(schedule)
     }
 
@@ -558,6 +579,23 @@ impl LoopSchedule {
         self.kernel.iter().find_map(|step| match step {
             Step::AwaitNext { pending, .. } => Some(*pending),
             _ => None,
+        })
+    }
+
+    /// The same where what is loaded to registers waits there for several iterations, and as many and one more are one iteration of the
+    /// loop, which runs `trips` times, if that is known. `None` where so much does not fit in registers, or the loop is too short.
+    pub fn further(&self, graph: &LoopGraph, budget: &Budget, trips: Option<u64>) -> Option<Self> {
+        let mut far = graph.clone();
+        far.nodes.iter_mut().for_each(|node| node.near = false);
+        UNROLLED.into_iter().find_map(|unroll| {
+            if trips.is_some_and(|trips| trips < LEAST_ROUNDS * u64::from(unroll)) {
+                return None;
+            }
+            let budget = Budget { stages: unroll, registers: MOST_WORDS_WAITING, ..*budget };
+            let schedule = Self::new(&far, &budget)?;
+            let all = (0..graph.nodes.len()).all(|n| self.ahead(n) == 0 || schedule.ahead(n) > 0);
+            let waits = waiting_registers(&far, &schedule.stage) > 0;
+            (all && waits && schedule.stages == unroll).then_some(Self { unroll, ..schedule })
         })
     }
 
@@ -603,7 +641,8 @@ impl LoopSchedule {
         let order = |place: usize| {
             let kernel = Order::new(graph, stage, stages, Some(place)).count()?;
             let (stage, depths, prologue) = (stage.to_vec(), Vec::new(), Prologue::Before);
-            let mut schedule = Self { stages, stage, kernel, depths, advances_late, halves: false, prologue };
+            let mut schedule =
+                Self { stages, stage, kernel, depths, advances_late, halves: false, prologue, unroll: 1 };
             schedule.depths = schedule.needed_depths(graph);
             Some(schedule)
         };

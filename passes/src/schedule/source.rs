@@ -449,6 +449,23 @@ impl<'c> Source<'c> {
         })
     }
 
+    /// Whether this is a recurrence of which `schedule` has all loads run ahead, as nobody asked for.
+    pub fn waits_for_nothing(&self, schedule: &LoopSchedule) -> bool {
+        if self.why != Why::Recurs || self.graph.nodes.iter().any(|node| node.asked.is_some()) {
+            return false;
+        }
+        let mut ahead: FastSet<Op<'c>> = FastSet::default();
+        for (_, action) in self.actions.iter().enumerate().filter(|(n, _)| schedule.ahead(*n) > 0) {
+            ahead.extend(action.ops(self));
+        }
+        let mut all = true;
+        self.op.walk(&mut |op| {
+            all &= LoadOp::cast(op).is_none() || ahead.contains(&op);
+            Walk::Advance
+        });
+        all
+    }
+
     /// What an iteration gives to the next one.
     pub fn yielded(&self) -> Vec<Value<'c>> {
         body(self.op).map_or_else(Vec::new, |(_, end)| end.operands().collect())
@@ -1172,7 +1189,13 @@ impl Source<'_> {
     pub fn describe(&self, schedule: &LoopSchedule) -> String {
         let reads =
             if schedule.reads_ahead(&self.graph) { ", of which one reads operands ahead" } else { "" };
-        let mut text = format!("has a software pipeline of {} stages{reads}:", schedule.stages);
+        let unrolled = match schedule.unroll {
+            1 => String::new(),
+            unroll => {
+                format!(", unrolled {unroll} times, so that each iteration loads to registers of its own")
+            }
+        };
+        let mut text = format!("has a software pipeline of {} stages{reads}{unrolled}:", schedule.stages);
         for step in &schedule.kernel {
             text.push_str("\n  ");
             match step {

@@ -103,6 +103,33 @@ fn copies_run_ahead_by_all_stages_but_one() {
     }
 }
 
+/// What one iteration stores depends on what earlier ones loaded, in `words` registers, one iteration ahead.
+fn recurrence(words: u64) -> LoopGraph {
+    let load = Node { early: true, near: true, words, ..Node::new(Kind::Guarded) };
+    let nodes = vec![load, Node::new(Kind::Pure), Node::new(Kind::Fixed)];
+    LoopGraph { nodes, edges: vec![edge(0, 1, 0), edge(1, 1, 1), edge(1, 2, 0)], rings: vec![] }
+}
+
+#[test]
+fn loads_of_short_iterations_wait_in_registers_of_their_own() {
+    let further = |words, trips| {
+        let graph = recurrence(words);
+        let near = planned(&graph, &Budget { stages: 2, ..BUDGET });
+        assert_eq!((near.ahead(0), near.unroll), (1, 1));
+        let far = near.further(&graph, &BUDGET, trips)?;
+        right(&graph, &far, &Budget { stages: 8, ..BUDGET }).unwrap_or_else(|what| panic!("{what}"));
+        assert_eq!((far.ahead(0) + 1, far.stages), (far.unroll, far.unroll));
+        // One iteration less in one of the loop, and values wait for longer than there are registers.
+        let few = LoopSchedule { unroll: far.unroll - 1, ..far.clone() };
+        let said = right(&graph, &few, &Budget { stages: 8, ..BUDGET }).expect_err("too few registers");
+        assert!(said.contains("values wait for"), "{said}");
+        Some(far.unroll)
+    };
+    // Up to 48 registers, and two iterations of the loop.
+    assert_eq!([6, 7, 16, 17].map(|words| further(words, None)), [Some(8), Some(4), Some(4), None]);
+    assert_eq!([16, 15, 8, 7].map(|trips| further(1, Some(trips))), [Some(8), Some(4), Some(4), None]);
+}
+
 #[test]
 fn addresses_advance_before_many_copies_that_use_them() {
     let many = Budget { threads: 64, busy_alone: true, ..BUDGET };

@@ -25,6 +25,9 @@ const MEMORY_LATENCY: f64 = 1000.0;
 /// Cycles for whose copies bytes have to be under way: on an H100, matmuls run as fast as they can from there on
 /// (docs/schedules.md).
 const ANSWER: f64 = 870.0;
+/// Cycles of an iteration, as they are estimated for a CTA alone, up to which it waits for what the one before loaded: 0.89 to 2.8 of the
+/// speed with loads seven iterations ahead, of longer ones 0.49 to 1.3 (H100, docs/schedules.md, "Registers of their own").
+const SHORT_ITERATION: f64 = 1400.0;
 /// The share of the L2 that copies under way may take. On an H100 matmuls lose by more: `moe_matmul` runs 1.25 times as fast, with
 /// L2 hits of 49 % in place of 41 %, where 96 KiB are under way on a multiprocessor in place of 144 (docs/schedules.md).
 const SHARE_OF_L2: f64 = 0.295;
@@ -178,6 +181,11 @@ impl<'c, 't> Worth<'c, 't> {
             Walk::Advance
         });
         cycles * (PARTS / self.layouts.machine.num_warps as f64).max(1.0)
+    }
+
+    /// Whether an iteration of `source` takes less than memory takes to answer: then loads that run one iteration ahead are waited for.
+    pub fn is_short(&self, source: &Source<'c>) -> bool {
+        self.cycles_alone(source.op) <= SHORT_ITERATION
     }
 
     /// How many CTAs fit in shared memory and registers when each takes so many bytes besides what else it takes.
