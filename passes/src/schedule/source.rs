@@ -375,10 +375,11 @@ impl<'c> Source<'c> {
         if bulks.iter().any(|bulk| written.may_be_copied(bulk)) {
             return Err("a bulk copy may read what it stores");
         }
+        let (carried, recurs) = recurs(block, end);
         let why = match (multiplies(op), all) {
             (true, _) => Why::Multiplies,
             (false, true) => Why::Asked,
-            (false, false) if bulks.is_empty() && recurs(block, end) => Why::Recurs,
+            (false, false) if bulks.is_empty() && recurs => Why::Recurs,
             (false, false) => {
                 return Err(
                     "nothing is multiplied in it, it is no recurrence, and it does not ask for stages",
@@ -424,6 +425,7 @@ impl<'c> Source<'c> {
             absorbed,
             written,
             in_registers,
+            carried: if why == Why::Recurs { carried } else { FastSet::default() },
             dot: block.ops().find(|op| is_dot(*op)),
             addresses: addresses(op, block),
             starved,
@@ -551,8 +553,8 @@ impl<'c> Source<'c> {
     }
 }
 
-/// Whether what a loop stores depends on what earlier iterations loaded.
-fn recurs<'c>(block: Block<'c>, end: Op<'c>) -> bool {
+/// What a loop computes from what earlier iterations loaded, and whether it stores such a value.
+fn recurs<'c>(block: Block<'c>, end: Op<'c>) -> (FastSet<Value<'c>>, bool) {
     let reached = |from: Vec<Value<'c>>| {
         let (mut seen, mut open) = (FastSet::from_iter(from.iter().copied()), from);
         while let Some(value) = open.pop() {
@@ -566,7 +568,7 @@ fn recurs<'c>(block: Block<'c>, end: Op<'c>) -> bool {
     let loaded = reached(loads);
     let carried = end.operands().enumerate().filter(|(_, value)| loaded.contains(value));
     let carried = reached(carried.map(|(i, _)| block.arg(i + 1)).collect());
-    block.ops().any(|op| {
+    let stores = block.ops().any(|op| {
         let mut stores = false;
         op.walk(&mut |inner| {
             stores |=
@@ -574,7 +576,8 @@ fn recurs<'c>(block: Block<'c>, end: Op<'c>) -> bool {
             if stores { Walk::Stop } else { Walk::Advance }
         });
         stores
-    })
+    });
+    (carried, stores)
 }
 
 /// What the loads of a loop depend on within an iteration, other than through dots.
@@ -644,6 +647,8 @@ struct Builder<'a, 'c> {
     written: Written<'c>,
     /// Registers in which a load that threads compute with may wait.
     in_registers: u64,
+    /// Of a recurrence, what is computed from what earlier iterations loaded.
+    carried: FastSet<Value<'c>>,
     /// The first dot of an iteration.
     dot: Option<Op<'c>>,
     /// What loads of an iteration depend on.
@@ -858,7 +863,9 @@ impl<'c> Builder<'_, 'c> {
         let words = self.loaded_words(op, result).max(1);
         let recurs = self.source.why == Why::Recurs;
         let few = words <= self.in_registers && self.accesses(op) <= MOST_ACCESSES_AHEAD;
-        let early = few || !recurs && !self.is_scattered(op);
+        // Where that depends on the state, an iteration would have to be computed ahead for it.
+        let known = !op.operands().any(|value| self.carried.contains(&value));
+        let early = known && (few || !recurs && !self.is_scattered(op));
         // Further than to the next iteration it would be handed on by moves, which wait until it has arrived. What is
         // loaded from there must have come before, though.
         let near = words > FEW_WORDS || recurs || !self.addresses.contains(&result);
