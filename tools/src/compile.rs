@@ -30,7 +30,7 @@ use ttopt_passes::choice::{Choice, Unit};
 use ttopt_passes::estimate::{Estimate, Launch};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
 use ttopt_passes::last_use::COMES_BACK;
-use ttopt_passes::schedule::pass::{AHEAD_IN_REGISTERS, SCHEDULES};
+use ttopt_passes::schedule::pass::{AHEAD_IN_REGISTERS, FEW_PROGRAMS, SCHEDULES};
 
 /// What to stop at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -1006,8 +1006,8 @@ impl<'c> Compilation<'_, 'c> {
             let mut tell = |choice: &Choice| self.remark(&metadata.name, choice);
             let tell: Option<&mut dyn FnMut(&Choice)> =
                 if self.options.explain { Some(&mut tell) } else { None };
-            let comes_back = module_attr(&self.module, COMES_BACK).is_some();
-            occupancy::bound_and_tell(&mut code, most, comes_back, tell);
+            let few = self.has_few_programs() || module_attr(&self.module, COMES_BACK).is_some();
+            occupancy::bound_and_tell(&mut code, most, few, tell);
         }
         if !object {
             self.keep(Stage::Asm, code.clone())?;
@@ -1019,6 +1019,11 @@ impl<'c> Compilation<'_, 'c> {
         }
         self.check_cancelled()?;
         self.make_binary(&code, target)
+    }
+
+    /// Whether there are likely too few programs for as many CTAs as fit.
+    fn has_few_programs(&self) -> bool {
+        module_attr(&self.module, FEW_PROGRAMS).is_some()
     }
 
     /// Takes the text beside the first, which is launched as `metadata` says, if that launch has all that it needs; says how long it took.
@@ -1125,7 +1130,8 @@ impl<'c> Compilation<'_, 'c> {
             Vendor::Nvidia => {
                 let most_ctas = number(&self.module, MOST_CTAS).unwrap_or(1);
                 let keeps_ctas = max_registers.is_some();
-                let limits = Limits { keeps_ctas, ..Limits::new(target.name, most_ctas) };
+                let few_programs = self.has_few_programs();
+                let limits = Limits { keeps_ctas, few_programs, ..Limits::new(target.name, most_ctas) };
                 // A text that is refused is a mistake of ours that costs no more than a warning.
                 let other = |code: &[u8]| {
                     let made = assemble(code);

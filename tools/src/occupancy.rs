@@ -87,11 +87,12 @@ pub fn bound(ptx: &mut Vec<u8>, most: u64) -> Option<Occupancy> {
 }
 
 /// The same, which tells what other bounds would have cost. Of kernels that come back to what they read in an earlier loop
-/// (`comes_back`) programs drive it out of each other's caches: these get as few CTAs as cost nearly as little.
+/// programs drive it out of each other's caches, and of recurrences that multiply there are few: `few` gives these as few CTAs as
+/// cost nearly as little.
 pub fn bound_and_tell(
     ptx: &mut Vec<u8>,
     most: u64,
-    comes_back: bool,
+    few: bool,
     mut tell: Option<&mut dyn FnMut(&Choice)>,
 ) -> Option<Occupancy> {
     let mut found = None;
@@ -99,7 +100,7 @@ pub fn bound_and_tell(
     for kernel in read::kernels(ptx) {
         let Some(needs) = pressure::needs(&kernel, FEWEST_REGISTERS) else { continue };
         let registers = needs.iter().map(|need| need.registers).fold(0.0, f64::max).ceil() as u64;
-        let ctas = ctas(&needs, &kernel, most, if comes_back { NEARLY } else { 1.0 });
+        let ctas = ctas(&needs, &kernel, most, if few { NEARLY } else { 1.0 });
         if let Some(tell) = tell.as_mut() {
             choice(&needs, &kernel, most, registers, ctas).iter().for_each(tell);
         }

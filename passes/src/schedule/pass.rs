@@ -82,6 +82,8 @@ pub const SCHEDULES: &str = "ttg.schedules";
 /// On modules: that loads of a loop run ahead, which nobody asked for, and all of them only wait in registers meanwhile. Whether that
 /// pays is known when registers are allocated.
 pub const AHEAD_IN_REGISTERS: &str = "ttg.ahead_in_registers";
+/// On modules: that a loop is a recurrence that multiplies, of which there are as few programs as sequences.
+pub const FEW_PROGRAMS: &str = "ttg.few_programs";
 /// More stages than this are taken for a mistake.
 const MOST_STAGES: i64 = 64;
 
@@ -173,6 +175,9 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
         let source_of = |ahead: &Ahead<'c>| Source::of(op, all, ahead, &axis, machine.num_warps, &target);
         match source_of(&Ahead::default()) {
             Ok(source) => {
+                if source.multiplies_and_recurs() {
+                    module.set_attr(FEW_PROGRAMS, Attr::unit(module.context()));
+                }
                 let stages = source.stages(stages as u32);
                 let demand = worth.demand(&source);
                 let budget = |within| source.budget(within, stages, machine.num_warps, demand, &target);

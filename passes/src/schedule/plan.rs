@@ -735,16 +735,21 @@ fn assign(graph: &LoopGraph, stages: u32, early: &mut [bool]) -> Option<Vec<u32>
         let mut stage = vec![last; graph.nodes.len()];
         // The stage of the first that stores what depends on it.
         let mut stored = vec![last; graph.nodes.len()];
+        // The stage of the first that runs ahead and needs it.
+        let mut used = vec![last; graph.nodes.len()];
         for n in (0..graph.nodes.len()).rev() {
             let is_store = |n: usize| early[n] && graph.nodes[n].kind == Kind::Fill;
             let within = users[n].iter().filter(|edge| edge.distance == 0).map(|edge| edge.to);
             let first = within.map(|to| if is_store(to) { stage[to] } else { stored[to] }).min();
             stored[n] = first.unwrap_or(last);
+            let within = users[n].iter().filter(|edge| edge.distance == 0).map(|edge| edge.to);
+            used[n] =
+                within.map(|to| if level[to].is_some() { stage[to] } else { used[to] }).min().unwrap_or(last);
             if let Some(level) = level[n] {
                 stage[n] = match &graph.nodes[n] {
                     Node { fetches: true, .. } => last.saturating_sub(1),
                     Node { asked: Some(ahead), .. } => last.saturating_sub(*ahead),
-                    Node { near: true, .. } => stored[n].saturating_sub(1),
+                    Node { near: true, .. } => stored[n].min(used[n]).saturating_sub(1),
                     _ => (level - 1) * apart,
                 };
             }

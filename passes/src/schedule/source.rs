@@ -163,6 +163,8 @@ pub struct Source<'c> {
     pub divisors: FastMap<Value<'c>, u64>,
     /// Why loads run ahead.
     why: Why,
+    /// Whether what it stores depends on what earlier iterations loaded.
+    recurs: bool,
     /// Warps of the program.
     pub warps: u64,
 }
@@ -375,11 +377,11 @@ impl<'c> Source<'c> {
         if bulks.iter().any(|bulk| written.may_be_copied(bulk)) {
             return Err("a bulk copy may read what it stores");
         }
-        let (carried, recurs) = recurs(block, end);
+        let (carried, stores_state) = recurs(block, end);
         let why = match (multiplies(op), all) {
             (true, _) => Why::Multiplies,
             (false, true) => Why::Asked,
-            (false, false) if bulks.is_empty() && recurs => Why::Recurs,
+            (false, false) if bulks.is_empty() && stores_state => Why::Recurs,
             (false, false) => {
                 return Err(
                     "nothing is multiplied in it, it is no recurrence, and it does not ask for stages",
@@ -404,6 +406,7 @@ impl<'c> Source<'c> {
             makers: FastMap::default(),
             divisors: divisors(op, axis),
             why,
+            recurs: stores_state,
             warps,
         };
         // In registers loads wait one iteration, for what one iteration hands to the next must have arrived. Who asks for
@@ -466,6 +469,11 @@ impl<'c> Source<'c> {
             Walk::Advance
         });
         all
+    }
+
+    /// Whether it is a recurrence that multiplies: there are as few programs as sequences.
+    pub fn multiplies_and_recurs(&self) -> bool {
+        self.why == Why::Multiplies && self.recurs
     }
 
     /// What an iteration gives to the next one.

@@ -278,6 +278,19 @@ fn loads_that_need_loads_share_the_distance() {
 }
 
 #[test]
+fn addresses_that_take_registers_are_loaded_one_iteration_before_what_is_copied_from_there() {
+    // Pages, of which a thread has so many numbers that they had better not wait for long, and what is copied from them.
+    let pages = Node { early: true, near: true, words: 8, ..Node::new(Kind::Guarded) };
+    let nodes = vec![pages, Node::new(Kind::Pure), copy(0), reading(Kind::Pure, &[0])];
+    let edges = vec![edge(0, 1, 0), edge(1, 2, 0), edge(2, 3, 0)];
+    let graph = LoopGraph { nodes, edges, rings: vec![1 << 13] };
+    assert_eq!(planned(&graph, &BUDGET).stage, [0, 1, 1, 2]);
+    // Of copies that come before, one iteration before these.
+    assert_eq!(planned(&graph, &Budget { stages: 5, ..BUDGET }).stage, [1, 2, 2, 4]);
+    assert_eq!(planned(&graph, &Budget { stages: 2, ..BUDGET }).stage, [0, 1, 1, 1]);
+}
+
+#[test]
 fn registers_are_loaded_again_once_they_are_used() {
     // A load through registers, converted to the ring that a dot beside the program reads; the other operand is copied.
     let load = Node { early: true, near: true, words: 16, ..Node::new(Kind::Guarded) };

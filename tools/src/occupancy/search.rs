@@ -45,6 +45,8 @@ pub struct Limits {
     /// Whether the user says how many registers a thread may have: then numbers of CTAs stay as they are, so that they do not
     /// say otherwise.
     pub keeps_ctas: bool,
+    /// Whether there are likely too few programs for as many CTAs as fit.
+    pub few_programs: bool,
     /// Whether [`Assembled::stack`] says what is spilled: else texts that spill less are not looked for, nor such as may spill more.
     pub knows_spills: bool,
 }
@@ -53,7 +55,7 @@ impl Limits {
     /// For a target as in `cuda:90`, whose multiprocessors have room for `most_ctas` CTAs.
     pub fn new(target: &str, most_ctas: u64) -> Self {
         let capability = target.strip_prefix("cuda:").and_then(|name| name.parse().ok()).unwrap_or(0);
-        Self { capability, most_ctas, keeps_ctas: false, knows_spills: true }
+        Self { capability, most_ctas, keeps_ctas: false, few_programs: false, knows_spills: true }
     }
 }
 
@@ -191,7 +193,7 @@ impl<R: Send> Chosen<'_, R> {
     /// More CTAs for dots of kernels that spill nothing, fewer for those that do, and for dots that have to wait for each other.
     fn try_numbers_of_ctas(&mut self, limits: Limits, assemble: &Assembler<'_, R>) {
         let stack = self.made.stack;
-        let registers = binary::registers(&self.made.cubin).filter(|_| stack == 0);
+        let registers = binary::registers(&self.made.cubin).filter(|_| stack == 0 && !limits.few_programs);
         if let Some(text) =
             registers.and_then(|registers| with_more_ctas(&self.text, registers, limits.most_ctas))
             && let Some(made) = assemble(&text)
@@ -355,7 +357,8 @@ mod tests {
         Assembled { cubin: cubin(128), stack, facts: stack }
     }
 
-    const LIMITS: Limits = Limits { capability: 90, most_ctas: 16, keeps_ctas: false, knows_spills: true };
+    const LIMITS: Limits =
+        Limits { capability: 90, most_ctas: 16, keeps_ctas: false, few_programs: false, knows_spills: true };
 
     /// The best text of a kernel for four CTAs that spills 136 bytes, where each other text spills so many, and what was tried.
     fn best(body: &str, others: u32, limits: Limits) -> (String, u32, usize) {
@@ -406,12 +409,14 @@ mod tests {
         // Dots that would be tried with more CTAs, which may spill.
         let dot = "\t.reg .b32 %r<4>;\n\tmma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0}, {%r1}, {%r2}, {%r0};";
         let text = kernel(3, dot);
-        let tried = |knows_spills| {
+        let tried = |limits| {
             let made = Assembled { cubin: cubin(160), stack: 0, facts: 0 };
-            let limits = Limits { knows_spills, ..LIMITS };
             best_text(&text, (made, None), limits, &|_| Some(self::made(0)), &|| true).tried.len()
         };
-        assert_eq!((tried(true), tried(false)), (2, 1));
+        let unknown = Limits { knows_spills: false, ..LIMITS };
+        // Nor are they where there are few programs.
+        let few = Limits { few_programs: true, ..LIMITS };
+        assert_eq!([LIMITS, unknown, few].map(tried), [2, 1, 1]);
     }
 
     #[test]
