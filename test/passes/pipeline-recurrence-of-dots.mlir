@@ -10,8 +10,10 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.targ
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<16x16xf32, #mma>
+    %c256 = arith.constant 256 : i32
     %s = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (tensor<16x16xf32, #mma>) : i32 {
-      %at = tt.splat %i : i32 -> tensor<16x16xi32, #a>
+      %j = arith.muli %i, %c256 : i32
+      %at = tt.splat %j : i32 -> tensor<16x16xi32, #a>
       %p = tt.addptr %x, %at : tensor<16x16x!tt.ptr<f16>, #a>, tensor<16x16xi32, #a>
       %v = tt.load %p : tensor<16x16x!tt.ptr<f16>, #a>
       %d = tt.dot %v, %w, %s : tensor<16x16xf16, #a> * tensor<16x16xf16, #b> -> tensor<16x16xf32, #mma>
@@ -36,8 +38,10 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.targ
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : tensor<16x16xf32, #mma>
+    %c256 = arith.constant 256 : i32
     %s = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (tensor<16x16xf32, #mma>) : i32 {
-      %at = tt.splat %i : i32 -> tensor<16x16xi32, #a>
+      %j = arith.muli %i, %c256 : i32
+      %at = tt.splat %j : i32 -> tensor<16x16xi32, #a>
       %p = tt.addptr %x, %at : tensor<16x16x!tt.ptr<f16>, #a>, tensor<16x16xi32, #a>
       %v = tt.load %p : tensor<16x16x!tt.ptr<f16>, #a>
       %d = tt.dot %v, %w, %s : tensor<16x16xf16, #a> * tensor<16x16xf16, #b> -> tensor<16x16xf32, #mma>
