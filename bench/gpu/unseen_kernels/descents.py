@@ -174,7 +174,7 @@ def descent_through_a_norm_from_its_results(m=6000, n=2500, programs=PROGRAMS * 
 
 
 @triton.jit
-def shard_statistics(x_ptr, y_ptr, stat_ptr, V, C, first, B: tl.constexpr):
+def chunk_statistics_of_a_shard(x_ptr, y_ptr, stat_ptr, V, C, first, B: tl.constexpr):
     # A chunk of the words that this shard has: largest, sum of exponentials, sum, and the label's score if it is here.
     row, chunk = tl.program_id(0), tl.program_id(1)
     v = chunk * B + tl.arange(0, B)
@@ -189,7 +189,7 @@ def shard_statistics(x_ptr, y_ptr, stat_ptr, V, C, first, B: tl.constexpr):
 
 
 @triton.jit
-def shard_gradients(x_ptr, y_ptr, stat_ptr, loss_ptr, V, C, ALL, first, smooth, ROWS, B: tl.constexpr, BC: tl.constexpr):
+def chunk_gradients_of_a_shard(x_ptr, y_ptr, stat_ptr, loss_ptr, V, C, ALL, first, smooth, ROWS, B: tl.constexpr, BC: tl.constexpr):
     # Statistics of all chunks together, then the gradient of one chunk in place of its scores.
     row, chunk, c = tl.program_id(0), tl.program_id(1), tl.arange(0, BC)
     ok = c < C
@@ -219,8 +219,8 @@ def descent_of_words_in_chunks_of_shards(rows=768, v=25001, b=4096):
 
     def launch(kept, x, y, stat, loss):
         x.copy_(kept)
-        shard_statistics[(rows, c)](x, y, stat, v, c, 0, B=b, num_warps=8)
-        shard_gradients[(rows, c)](x, y, stat, loss, v, c, v, 0, 0.1, 4, B=b, BC=triton.next_power_of_2(c), num_warps=8)
+        chunk_statistics_of_a_shard[(rows, c)](x, y, stat, v, c, 0, B=b, num_warps=8)
+        chunk_gradients_of_a_shard[(rows, c)](x, y, stat, loss, v, c, v, 0, 0.1, 4, B=b, BC=triton.next_power_of_2(c), num_warps=8)
         return x, loss
 
     def reference():
@@ -377,7 +377,7 @@ def rows_of_tables_step(row_ptr, begin_ptr, bag_ptr, weight_ptr, inverse_ptr, g_
 @case
 def descent_of_rows_used_by_many_bags(uses=200_000, bags=16384, rows=60_000):
     d = 104
-    of = torch.sort((uniform(uses) ** 3 * rows).to(torch.int32))[0]
+    of = torch.sort((uniform(uses) ** 1.5 * rows).to(torch.int32))[0]
     row, count = torch.unique_consecutive(of, return_counts=True)
     row, runs = row.to(torch.int32), row.numel()
     begin = torch.cat([torch.zeros_like(row[:1]), count.cumsum(0).to(torch.int32)])
