@@ -3,14 +3,16 @@
 //! Layouts are chosen while loads still go to registers, where a load has the layout of its addresses, and what wants another one converts.
 //! Of a ring threads read in any order. So where what is read is converted, perhaps behind arithmetic on each of its elements, it is read in the
 //! layout that is asked for in the end if that takes fewer cycles: of the reads with the best swizzle each, of the arithmetic, and
-//! of the conversion, which stores to shared memory, waits and reads once more.
+//! of the conversion, which stores to shared memory, waits and reads once more. Vectors of scales that are spread over rows or columns are
+//! converted for it: they are small.
 
 use super::swizzled::Ring;
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::ir_util::{
-    allocation, is_loop, layout_of, set_layout, set_result_layout, splat_constant, with_layout,
+    allocation, convert_operand, is_loop, layout_of, set_layout, set_result_layout, splat_constant,
+    with_layout,
 };
-use crate::machine::Layouts;
+use crate::machine::{Layouts, internal};
 use crate::objective::{arithmetic, converting};
 use crate::rules::{Rule, rule};
 use linear_layout::target::TargetDesc;
@@ -18,8 +20,10 @@ use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::pass::PassResult;
+use mlir_host::rewrite::IrRewriter;
 use smallvec::SmallVec;
 use std::cell::OnceCell;
+use ttopt_dialect::tt::ops::{BroadcastOp, ExpandDimsOp};
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAllocOp, LocalDeallocOp, LocalLoadOp};
 
@@ -39,8 +43,63 @@ struct Use<'c> {
     computes: Vec<Op<'c>>,
     /// Operands that are constants.
     constants: Vec<(Op<'c>, usize)>,
+    /// Operands that are vectors, spread over another dimension.
+    vectors: Vec<Spread<'c>>,
     /// What is read: nothing else, so that another use's buffer may go.
     rings: Vec<Ring<'c>>,
+}
+
+/// A vector that is spread over another dimension: `tt.expand_dims` and `tt.broadcast`.
+#[derive(Clone, Copy)]
+struct Spread<'c> {
+    expand: Op<'c>,
+    broadcast: Op<'c>,
+}
+
+impl<'c> Spread<'c> {
+    /// What gives `value`, where that and what leads to it is used for nothing else.
+    fn of(value: Value<'c>) -> Option<Self> {
+        let broadcast = BroadcastOp::defining(value)?;
+        let expand = ExpandDimsOp::defining(broadcast.src())?;
+        let one = Self { expand: expand.op(), broadcast: broadcast.op() };
+        (one.expand.result(0).uses().count() == 1).then_some(one)
+    }
+
+    /// The vector, before what converts it, and whether that is done for nothing else.
+    fn vector(self) -> (Value<'c>, bool) {
+        let given = self.expand.operand(0);
+        match ConvertLayoutOp::defining(given) {
+            Some(conversion) => (conversion.src(), given.uses().count() == 1),
+            None => (given, false),
+        }
+    }
+
+    /// The layout of the vector where it is spread to `layout`.
+    fn slice(self, layout: Attr<'c>, layouts: &Layouts<'c>) -> Option<Attr<'c>> {
+        layouts.slice(usize::try_from(ExpandDimsOp::of(self.expand).axis()).ok()?, layout).ok()
+    }
+
+    /// Cycles of a CTA for conversions of the vector, for `layout` and as it is.
+    fn cycles(self, layout: Attr<'c>, layouts: &Layouts<'c>) -> Option<(f64, f64)> {
+        let (vector, alone) = self.vector();
+        let ty = vector.ty().as_tensor()?;
+        let now = if alone { converting(ty, layout_of(self.expand.operand(0))?, layouts)? } else { 0.0 };
+        Some((converting(ty, self.slice(layout, layouts)?, layouts)?, now))
+    }
+
+    fn apply(self, layout: Attr<'c>, layouts: &Layouts<'c>) -> PassResult {
+        let slice = self.slice(layout, layouts);
+        let slice = slice.ok_or_else(|| internal(self.expand, "its operand has no layout"))?;
+        let (given, (vector, _)) = (self.expand.operand(0), self.vector());
+        self.expand.set_operand(0, vector);
+        convert_operand(&mut IrRewriter::new(self.expand.context()), self.expand, 0, slice)?;
+        set_layout(self.expand.result(0), layout);
+        set_layout(self.broadcast.result(0), layout);
+        if given != vector && given.uses().next().is_none() {
+            given.def_op().into_iter().for_each(Op::erase);
+        }
+        Ok(())
+    }
 }
 
 impl<'c> Use<'c> {
@@ -60,8 +119,8 @@ impl<'c> Use<'c> {
             }
             (value, Some(buffer))
         };
-        let (reads, computes, constants, rings) = Default::default();
-        let mut found = Self { op, buffer, value, layout, reads, computes, constants, rings };
+        let (reads, computes, constants, vectors, rings) = Default::default();
+        let mut found = Self { op, buffer, value, layout, reads, computes, constants, vectors, rings };
         if !found.follow(value) || found.reads.is_empty() {
             return None;
         }
@@ -80,6 +139,10 @@ impl<'c> Use<'c> {
         }
         if LocalLoadOp::cast(op).is_some() {
             self.reads.push(op);
+            return true;
+        }
+        if let Some(vector) = Spread::of(value) {
+            self.vectors.push(vector);
             return true;
         }
         if rule(op) != Some(Rule::Same) || op.num_results() != 1 || op.num_regions() > 0 || !op.is_pure() {
@@ -121,12 +184,23 @@ impl<'c> Use<'c> {
             self.computes.iter().map(one).sum()
         };
         let ty = self.value.ty().as_tensor()?;
-        let converted = converting(ty, self.layout, layouts)? / layouts.machine.num_warps as f64;
-        Some((reads(&asked)? + computed(Some(self.layout))?, reads(&own)? + computed(None)? + converted))
+        let (mut there, mut here) = (0.0, converting(ty, self.layout, layouts)?);
+        for vector in &self.vectors {
+            let (asked, own) = vector.cycles(self.layout, layouts)?;
+            (there, here) = (there + asked, here + own);
+        }
+        let warps = layouts.machine.num_warps as f64;
+        Some((
+            reads(&asked)? + computed(Some(self.layout))? + there / warps,
+            reads(&own)? + computed(None)? + here / warps,
+        ))
     }
 
     /// Has everything computed in the layout that is asked for.
-    fn apply(self) -> PassResult {
+    fn apply(self, layouts: &Layouts<'c>) -> PassResult {
+        for vector in &self.vectors {
+            vector.apply(self.layout, layouts)?;
+        }
         for (op, at) in self.constants {
             let Some(constant) = op.operand(at).def_op() else { continue };
             let copy = constant.clone_detached();
@@ -179,7 +253,7 @@ pub fn read_as_used<'c>(module: Op<'c>, layouts: &Layouts<'c>, target: &TargetDe
         for one in uses {
             let axis = axis.get_or_init(|| AxisInfoAnalysis::new(module));
             if one.cycles(axis, layouts, target).is_some_and(|(asked, own)| asked < own) {
-                one.apply()?;
+                one.apply(layouts)?;
                 better = true;
             }
         }
