@@ -459,10 +459,8 @@ impl<'c> Source<'c> {
         if self.why != Why::Recurs || self.graph.nodes.iter().any(|node| node.asked.is_some()) {
             return false;
         }
-        let mut ahead: FastSet<Op<'c>> = FastSet::default();
-        for (_, action) in self.actions.iter().enumerate().filter(|(n, _)| schedule.ahead(*n) > 0) {
-            ahead.extend(action.ops(self));
-        }
+        let early = (0..self.actions.len()).filter(|n| schedule.ahead(*n) > 0);
+        let ahead: FastSet<Op<'c>> = early.flat_map(|n| self.actions[n].ops(self)).collect();
         let mut all = true;
         self.op.walk(&mut |op| {
             all &= LoadOp::cast(op).is_none() || ahead.contains(&op);
@@ -1271,6 +1269,7 @@ impl Source<'_> {
 
     /// The schedule as data, added to what is known of the loop.
     pub fn timeline(&self, schedule: &LoopSchedule, mut timeline: Timeline) -> Timeline {
+        timeline.unroll = Some(schedule.unroll).filter(|unroll| *unroll > 1);
         for step in &schedule.kernel {
             match step {
                 Step::Run(n) => {

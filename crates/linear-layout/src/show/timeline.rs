@@ -24,6 +24,9 @@ pub struct Timeline {
     pub reason: Option<String>,
     /// Iterations that overlap; 1 without a pipeline.
     pub stages: u32,
+    /// Iterations of the source that are one of the new loop, where there are several; `steps` are those of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unroll: Option<u32>,
     /// What an iteration of the new loop does, in order.
     pub steps: Vec<TimelineStep>,
     /// Buffers that are used in turn.
@@ -62,12 +65,13 @@ pub struct TimelineRing {
 impl Timeline {
     /// A loop that is as it was written, and why.
     pub fn without(function: String, place: String, reason: String) -> Self {
-        Self { function, place, reason: Some(reason), stages: 1, steps: Vec::new(), rings: Vec::new() }
+        Self { reason: Some(reason), ..Self::with(function, place, 1) }
     }
 
     /// A loop with a pipeline, to which steps and rings are to be added.
     pub fn with(function: String, place: String, stages: u32) -> Self {
-        Self { function, place, reason: None, stages, steps: Vec::new(), rings: Vec::new() }
+        let (steps, rings) = (Vec::new(), Vec::new());
+        Self { function, place, reason: None, stages, unroll: None, steps, rings }
     }
 
     /// Adds an operation.
@@ -89,7 +93,11 @@ impl Timeline {
         let place = if self.place.is_empty() { "a loop" } else { &self.place };
         match &self.reason {
             Some(reason) => format!("{place} in {}: no software pipeline: {reason}", self.function),
-            None => format!("{place} in {}: {} stages", self.function, self.stages),
+            None => {
+                let unroll =
+                    self.unroll.map_or_else(String::new, |unroll| format!(", unrolled {unroll} times"));
+                format!("{place} in {}: {} stages{unroll}", self.function, self.stages)
+            }
         }
     }
 }
