@@ -394,3 +394,36 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.targ
     tt.return
   }
 }
+
+// -----
+
+// A volatile load gives what is there when it comes to it: it stays in its iteration.
+#row = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [1], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  // EXPLAIN: has no software pipeline: what is in it writes memory, or waits
+  // CHECK-LABEL: @volatile
+  // CHECK-NOT: tt.load
+  // CHECK: scf.for
+  // CHECK: tt.load {{.*}}isVolatile = true
+  // CHECK: tt.store
+  // CHECK: scf.yield
+  tt.func @volatile(%y: !tt.ptr<f32>, %a: !tt.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<128xf32, #row>
+    %r = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32, #row>
+    %as = tt.splat %a : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>, #row>
+    %ys = tt.splat %y : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>, #row>
+    %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (tensor<128xf32, #row>) : i32 {
+      %is = tt.splat %i : i32 -> tensor<128xi32, #row>
+      %at = arith.addi %r, %is : tensor<128xi32, #row>
+      %p = tt.addptr %as, %at : tensor<128x!tt.ptr<f32>, #row>, tensor<128xi32, #row>
+      %v = tt.load %p {isVolatile = true} : tensor<128x!tt.ptr<f32>, #row>
+      %t = arith.addf %s, %v : tensor<128xf32, #row>
+      %q = tt.addptr %ys, %at : tensor<128x!tt.ptr<f32>, #row>, tensor<128xi32, #row>
+      tt.store %q, %t : tensor<128x!tt.ptr<f32>, #row>
+      scf.yield %t : tensor<128xf32, #row>
+    }
+    tt.return
+  }
+}
