@@ -264,17 +264,13 @@ fn check_sizes(graph: &LoopGraph, schedule: &LoopSchedule, budget: &Budget) -> R
     if bytes > left {
         return Err(format!("rings take {bytes} bytes, the budget has {left}"));
     }
-    let mut held = HashMap::<usize, u64>::new();
-    for edge in graph.edges.iter().filter(|edge| edge.distance == 0) {
-        let between = u64::from(schedule.stage[edge.to].saturating_sub(schedule.stage[edge.from]));
+    let (mut held, mut longest) = (HashMap::<usize, u64>::new(), 0);
+    for edge in graph.edges.iter().filter(|edge| edge.distance == 0 && graph.nodes[edge.from].words > 0) {
+        let between = schedule.stage[edge.to].saturating_sub(schedule.stage[edge.from]);
+        longest = longest.max(between);
         let most = held.entry(edge.from).or_default();
-        *most = (*most).max(between * graph.nodes[edge.from].words);
+        *most = (*most).max(u64::from(between) * graph.nodes[edge.from].words);
     }
-    let waits = graph.edges.iter().filter(|edge| edge.distance == 0 && graph.nodes[edge.from].words > 0);
-    let longest = waits
-        .map(|edge| schedule.stage[edge.to].saturating_sub(schedule.stage[edge.from]))
-        .max()
-        .unwrap_or(0);
     match schedule.unroll {
         0 => return Err("an iteration of the loop does nothing".to_owned()),
         1 => {}

@@ -45,8 +45,8 @@ pub struct Node {
     pub asked: Option<u32>,
     /// Where in an iteration the program asks for it: what has a smaller number comes first.
     pub cluster: Option<u32>,
-    /// Whether it should run ahead by one iteration at most, for the registers that it takes: of what stores it for a later
-    /// iteration, if that runs ahead.
+    /// Whether it should run ahead by one iteration at most, for the registers that it takes: of what depends on it, if that runs
+    /// ahead.
     pub near: bool,
     /// Whether so much is computed in it that data for what follows it need not be there before it.
     pub heavy: bool,
@@ -733,23 +733,17 @@ fn assign(graph: &LoopGraph, stages: u32, early: &mut [bool]) -> Option<Vec<u32>
         // Levels share the distance evenly.
         let apart = last / deepest;
         let mut stage = vec![last; graph.nodes.len()];
-        // The stage of the first that stores what depends on it.
-        let mut stored = vec![last; graph.nodes.len()];
-        // The stage of the first that runs ahead and needs it.
+        // The stage of the first that runs ahead and depends on it.
         let mut used = vec![last; graph.nodes.len()];
         for n in (0..graph.nodes.len()).rev() {
-            let is_store = |n: usize| early[n] && graph.nodes[n].kind == Kind::Fill;
             let within = users[n].iter().filter(|edge| edge.distance == 0).map(|edge| edge.to);
-            let first = within.map(|to| if is_store(to) { stage[to] } else { stored[to] }).min();
-            stored[n] = first.unwrap_or(last);
-            let within = users[n].iter().filter(|edge| edge.distance == 0).map(|edge| edge.to);
-            used[n] =
-                within.map(|to| if level[to].is_some() { stage[to] } else { used[to] }).min().unwrap_or(last);
+            let first = within.map(|to| if level[to].is_some() { stage[to] } else { used[to] }).min();
+            used[n] = first.unwrap_or(last);
             if let Some(level) = level[n] {
                 stage[n] = match &graph.nodes[n] {
                     Node { fetches: true, .. } => last.saturating_sub(1),
                     Node { asked: Some(ahead), .. } => last.saturating_sub(*ahead),
-                    Node { near: true, .. } => stored[n].min(used[n]).saturating_sub(1),
+                    Node { near: true, .. } => used[n].saturating_sub(1),
                     _ => (level - 1) * apart,
                 };
             }

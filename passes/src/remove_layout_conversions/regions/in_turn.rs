@@ -12,10 +12,11 @@ use crate::machine::Machine;
 use crate::objective::weight;
 use crate::rules::Rule;
 use linear_layout::encoding::Linear;
-use linear_layout::{Dim, Encoding, LinearLayout, standard_out_dims};
+use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::Attr;
 use smallvec::SmallVec;
+use ttopt_dialect::encoding::infer::reshape_layout;
 use ttopt_dialect::ttg::layout::equivalent;
 
 /// Reductions along so many different dimensions make a region one that reduces in turn.
@@ -103,11 +104,8 @@ fn most_in_registers(shape: &[i64], often: &[f64], machine: &Machine) -> Option<
             bits.sort_unstable();
             (dim, bits.iter().map(|bit| vec![1 << *bit]).collect::<Vec<_>>())
         });
-    let numbers = [(Dim::out(0), 1 << often.len())];
     let bases = [registers, lanes, warps, (Dim::BLOCK, Vec::new())];
-    // The last dimension is the fastest.
-    let sizes: Vec<_> = shape.iter().enumerate().rev().map(|(d, size)| (Dim::out(d), *size as u64)).collect();
-    let order: Vec<_> = standard_out_dims(shape.len()).collect();
-    let layout = LinearLayout::from_bases_sized(&bases, &numbers, true).ok()?;
-    layout.reshape_outs(&sizes).ok()?.transpose_outs(&order).ok()
+    let elements = 1 << often.len();
+    let layout = LinearLayout::from_bases_sized(&bases, &[(Dim::out(0), elements)], true).ok()?;
+    reshape_layout(&layout, &[elements as i64], shape).ok()
 }
