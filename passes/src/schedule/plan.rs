@@ -133,6 +133,9 @@ pub struct Budget {
     /// Whether a CTA that has a multiprocessor to itself keeps its matrix units busy: its dots run beside the program and
     /// take no less than what else an iteration does. Then more CTAs gain nothing, and more stages come first.
     pub busy_alone: bool,
+    /// Whether there are likely too few programs for several on each multiprocessor: recurrences that multiply, of which there is one for
+    /// each sequence. Then more stages come first, too.
+    pub few_programs: bool,
     /// Whether halves of the warps of a CTA that has a multiprocessor to itself may take turns at memory and matrix units.
     pub halves: bool,
 }
@@ -334,12 +337,13 @@ impl LoopSchedule {
             && graph.nodes.iter().all(|node| node.kind != Kind::Dot)
             && 4 * sums * budget.threads < REGISTERS;
         let most = |candidate: &&Candidate| {
-            let asked_for = if budget.stages >= FEW_PROGRAMS { candidate.schedule.stages } else { 0 };
+            let few = budget.few_programs || budget.stages >= FEW_PROGRAMS;
+            let alone = if few { candidate.schedule.stages } else { 0 };
             // What threads read for their dots takes fewer registers than it has words, since the assembler reads it piece by piece: a
             // second CTA may fit after all, if rings leave room for it.
             let rings = candidate.schedule.shared_bytes(graph);
             let room = candidate.ctas == 1 && may_share && 2 * (budget.taken + rings) <= budget.shared;
-            (asked_for, candidate.iterations_ahead(budget), candidate.ctas, room)
+            (alone, candidate.iterations_ahead(budget), candidate.ctas, room)
         };
         // Of equals the first one.
         let best = all.iter().rev().max_by_key(most)?;

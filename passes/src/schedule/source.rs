@@ -508,6 +508,7 @@ impl<'c> Source<'c> {
             needed_ahead: demand.needed_ahead,
             most_ahead: demand.most_ahead,
             busy_alone: demand.busy_alone,
+            few_programs: self.multiplies_and_recurs(),
             halves: demand.halves,
         })
     }

@@ -13,6 +13,7 @@ const BUDGET: Budget = Budget {
     needed_ahead: 0,
     most_ahead: u64::MAX,
     busy_alone: false,
+    few_programs: false,
     halves: false,
 };
 
@@ -214,12 +215,15 @@ fn rings_leave_room_for_a_second_cta_whose_registers_may_suffice() {
 }
 
 #[test]
-fn stages_come_before_ctas_where_one_cta_keeps_the_matrix_units_busy() {
+fn stages_come_before_ctas_where_one_cta_keeps_the_matrix_units_busy_or_is_alone() {
     let graph = matmul_of_warp_groups();
     let budget = Budget { ctas: 2, shared: 12 << 13, stages: 4, ..BUDGET };
     assert_eq!(planned(&graph, &budget).stages, 3);
     let busy = planned(&graph, &Budget { busy_alone: true, ..budget });
     assert_eq!((busy.stages, busy.depths.as_slice()), (4, [5, 5].as_slice()));
+    // So they do where each CTA is likely alone, though others would fit beside it.
+    let alone = planned(&graph, &Budget { few_programs: true, ..budget });
+    assert_eq!((alone.stages, alone.depths.as_slice()), (4, [5, 5].as_slice()));
     // Where more stages need no more than what two CTAs share, both have them.
     let roomy = Budget { busy_alone: true, shared: 1 << 18, ..budget };
     assert_eq!(planned(&graph, &roomy).stages, 4);
@@ -706,6 +710,7 @@ fn schedules_of_random_loops_are_right() {
             needed_ahead: random.below(1 << 12),
             most_ahead: random.below(1 << 15),
             busy_alone: random.one_in(2),
+            few_programs: random.one_in(2),
             halves: random.one_in(2),
         };
         let filled = some_read_ahead(filled_by_threads(graph.clone()), &mut random);
