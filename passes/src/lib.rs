@@ -72,6 +72,7 @@ pub mod matmul;
 pub mod objective;
 pub mod optimize_dot_operands;
 pub mod optimize_thread_locality;
+pub mod order_programs;
 pub mod pipeline;
 pub mod plain_operations;
 pub mod plans;
@@ -103,6 +104,7 @@ pub static PASSES: &[&PassDef] = &[
     &triton_combine::TRITON_COMBINE,
     &reorder_broadcast::TRITON_REORDER_BROADCAST,
     &loop_unroll::TRITON_LOOP_UNROLL,
+    &order_programs::TRITON_ORDER_PROGRAMS,
     &loop_invariant::TRITON_LICM,
     &loop_aware_cse::TRITON_LOOP_AWARE_CSE,
     &convert_triton_to_tritongpu::CONVERT_TRITON_TO_TRITONGPU,

@@ -163,7 +163,7 @@ pub struct Source<'c> {
     pub divisors: FastMap<Value<'c>, u64>,
     /// Why loads run ahead.
     why: Why,
-    /// Whether what it stores depends on what earlier iterations loaded.
+    /// Whether what each iteration stores depends on what earlier ones loaded.
     recurs: bool,
     /// Warps of the program.
     pub warps: u64,
@@ -377,7 +377,7 @@ impl<'c> Source<'c> {
         if bulks.iter().any(|bulk| written.may_be_copied(bulk)) {
             return Err("a bulk copy may read what it stores");
         }
-        let (carried, stores_state) = recurs(block, end);
+        let (carried, stores_state, stores_always) = recurs(block, end);
         let why = match (multiplies(op), all) {
             (true, _) => Why::Multiplies,
             (false, true) => Why::Asked,
@@ -406,7 +406,7 @@ impl<'c> Source<'c> {
             makers: FastMap::default(),
             divisors: divisors(op, axis),
             why,
-            recurs: stores_state,
+            recurs: stores_always,
             warps,
         };
         // In registers loads wait one iteration, for what one iteration hands to the next must have arrived. Who asks for
@@ -560,8 +560,9 @@ impl<'c> Source<'c> {
     }
 }
 
-/// What a loop computes from what earlier iterations loaded, and whether it stores such a value.
-fn recurs<'c>(block: Block<'c>, end: Op<'c>) -> (FastSet<Value<'c>>, bool) {
+/// What a loop computes from what earlier iterations loaded, whether it stores such a value, and whether each iteration does: not only
+/// the last one of each tile, where a loop goes over tiles.
+fn recurs<'c>(block: Block<'c>, end: Op<'c>) -> (FastSet<Value<'c>>, bool, bool) {
     let reached = |from: Vec<Value<'c>>| {
         let (mut seen, mut open) = (FastSet::from_iter(from.iter().copied()), from);
         while let Some(value) = open.pop() {
@@ -575,16 +576,17 @@ fn recurs<'c>(block: Block<'c>, end: Op<'c>) -> (FastSet<Value<'c>>, bool) {
     let loaded = reached(loads);
     let carried = end.operands().enumerate().filter(|(_, value)| loaded.contains(value));
     let carried = reached(carried.map(|(i, _)| block.arg(i + 1)).collect());
-    let stores = block.ops().any(|op| {
-        let mut stores = false;
+    let (mut stores, mut always) = (false, false);
+    for op in block.ops() {
         op.walk(&mut |inner| {
-            stores |=
-                StoreOp::cast(inner).is_some() && inner.operands().any(|value| carried.contains(&value));
-            if stores { Walk::Stop } else { Walk::Advance }
+            if StoreOp::cast(inner).is_some() && inner.operands().any(|value| carried.contains(&value)) {
+                stores = true;
+                always |= inner == op;
+            }
+            Walk::Advance
         });
-        stores
-    });
-    (carried, stores)
+    }
+    (carried, stores, always)
 }
 
 /// What the loads of a loop depend on within an iteration, other than through dots.
