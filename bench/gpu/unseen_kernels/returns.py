@@ -454,7 +454,7 @@ def shared_prefix_joined(q_ptr, k_ptr, v_ptr, other_ptr, other_lse_ptr, o_ptr, l
 
 
 @case
-def return_to_a_prefix_of_all_requests_joined_with_their_own(h=8, requests=100, g=4, s=3000, d=128):
+def return_to_a_prefix_of_all_requests_joined_with_their_own(h=16, requests=200, g=4, s=3000, d=128):
     n = requests * g
     q, k, v = rand(h, n, d), rand(h, s, d), rand(h, s, d)
     other, other_lse = f32(h, n, d), f32(h, n) + 10
