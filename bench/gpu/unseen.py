@@ -25,6 +25,7 @@ def cases():
     from unseen_kernels import chains, loops, reverses, volumes  # noqa: F401
     from unseen_kernels import courses, heeds, tilings, traffic  # noqa: F401
     from unseen_kernels import descents, laboratory, tenants  # noqa: F401
+    from unseen_kernels import foundry, returns, warehouse  # noqa: F401
 
     return common.CASES
 

@@ -124,15 +124,20 @@ const LITTLE_STACK: u32 = 12;
 const SPILLS: f64 = 1.15;
 
 /// What the PTX of one kernel says once its assembler found that a thread needs `stack` bytes to spill to: fewer CTAs, so
-/// that each thread gets at least as many registers more. `None` where that is not worth it, or there is one CTA already.
-/// The constants are of timings (`docs/objective.md`).
+/// that each thread gets at least as many registers more. `None` where that is not worth it, or there is one CTA already, or a
+/// thread has all registers that it can: then ptxas makes the same code of fewer CTAs. The constants are of timings
+/// (`docs/objective.md`).
 fn with_fewer_spills(ptx: &[u8], stack: u32) -> Option<Vec<u8>> {
     if stack <= LITTLE_STACK {
         return None;
     }
     let (kernel, bound) = only_kernel(ptx)?;
     let warps = warps_of(&kernel);
-    let wanted = (granted(bound * warps) + u64::from(stack / 4)).min(MOST_REGISTERS);
+    let has = granted(bound * warps);
+    if has == MOST_REGISTERS {
+        return None;
+    }
+    let wanted = (has + u64::from(stack / 4)).min(MOST_REGISTERS);
     let fewer = (1..bound).rev().find(|ctas| *ctas == 1 || granted(ctas * warps) >= wanted)?;
     if stack <= MOST_STACK && latency((fewer * warps) as f64) > SPILLS * latency((bound * warps) as f64) {
         return None;
@@ -1056,8 +1061,10 @@ mod tests {
         // Four CTAs of four warps have 128 registers each; 136 bytes are 34 registers, which three leave.
         assert_eq!(with_fewer_spills(&with(4), 136), Some(with(3)));
         assert_eq!(with_fewer_spills(&with(4), 400), Some(with(2)));
-        assert_eq!(with_fewer_spills(&with(2), 400), Some(with(1)));
+        assert_eq!(with_fewer_spills(&with(3), 400), Some(with(2)));
         assert_eq!(with_fewer_spills(&with(1), 400), None);
+        // Two of four warps have 255 registers each, and so has one.
+        assert_eq!(with_fewer_spills(&with(2), 400), None);
         // Up to 96 bytes only where nearly as many warps are left: 12 of 16, 20 of 24, but not 8 of 12.
         assert_eq!(with_fewer_spills(&with(4), 64), Some(with(3)));
         assert_eq!(with_fewer_spills(&with(6), 36), Some(with(5)));
