@@ -7,6 +7,7 @@
 #include "divisions.cpp"
 #include "inlining.cpp"
 #include "masks.cpp"
+#include "near_use.cpp"
 #include "needed.cpp"
 #include "random.cpp"
 #include "sinking.cpp"

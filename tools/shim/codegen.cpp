@@ -6,6 +6,7 @@
 #include "divisions.h"
 #include "inlining.h"
 #include "masks.h"
+#include "near_use.h"
 #include "needed.h"
 #include "sinking.h"
 #include "llvm-c/TargetMachine.h"
@@ -135,6 +136,7 @@ public:
         passes.add(tt::createMaskBounds());
       passes.add(tt::createAgain());
       passes.add(tt::createHold(false));
+      passes.add(tt::createNearUse());
     }
     if (allocates && pass->getPassName() == MemoryBound) {
       auto *info = llvm::PassRegistry::getPassRegistry()->getPassInfo(pass->getPassID());

@@ -725,13 +725,19 @@ pub enum Saving {
     Scheduler(&'static str),
 }
 
+/// Instructions of LLVM that code is generated for again, all attempts together: where that is two of them it takes seconds.
+const MOST_TRIED: usize = 40_000;
+
+/// Scalar registers that are spilled, to lanes of a vector register, for which only that is tried which is meant for them.
+const FEW_SCALARS: u64 = 8;
+
 /// What code generation is tried with at once.
 pub type Attempt = SmallVec<[Saving; 4]>;
 
 /// Code that spills least, and what it was made with: `code` is what code generation makes by default, `emit` makes it in other ways.
 ///
 /// Each saving that helps is kept as the next one is tried. LLVM's other schedulers are tried on their own. `spread` says whether the code
-/// has accesses spread between matrix instructions.
+/// has accesses spread between matrix instructions, `length` how many instructions of LLVM it is made of: long code is tried in fewer ways.
 ///
 /// # Errors
 /// Those of `emit`.
@@ -739,15 +745,18 @@ pub fn with_least_spills(
     mut code: Vec<u8>,
     machine: &TargetMachine,
     spread: bool,
+    length: usize,
     mut emit: impl FnMut(&Attempt) -> Result<Vec<u8>>,
 ) -> Result<(Vec<u8>, Attempt)> {
     let halves = machine.get_cpu().to_bytes().starts_with(b"gfx11").then_some(Saving::NoHalves);
     let mut best = Attempt::new();
     let mut tried = vec![Attempt::new()];
+    let most = (MOST_TRIED / length.max(1)).max(1);
     let mut attempt = |attempt: Attempt, best: &mut Attempt| -> Result<()> {
         let (_, scalars) = spills(&code);
-        let useless = attempt.contains(&Saving::ComputedAgain) && scalars == 0;
-        if spills(&code) == (0, 0) || useless || tried.contains(&attempt) {
+        let again = attempt.contains(&Saving::ComputedAgain);
+        let useless = if again { scalars == 0 } else { spills(&code) <= (0, FEW_SCALARS) };
+        if spills(&code) == (0, 0) || useless || tried.contains(&attempt) || tried.len() > most {
             return Ok(());
         }
         let other = emit(&attempt)?;
@@ -783,6 +792,11 @@ fn orders(function: FunctionValue<'_>) -> Vec<InstructionValue<'_>> {
         called.is_some_and(|called| called.get_name().to_bytes() == b"llvm.amdgcn.sched.group.barrier")
     };
     function.get_basic_block_iter().flat_map(|block| block.get_instructions()).filter(calls).collect()
+}
+
+/// Instructions of a module.
+pub fn length(module: &Module<'_>) -> usize {
+    instructions(module).count()
 }
 
 /// Whether accesses to memory are spread between matrix instructions in `module`.
@@ -874,7 +888,7 @@ mod tests {
         let code = |count: u64| format!(".vgpr_spill_count: {count}\n").into_bytes();
         let machine = target_machine(target).unwrap();
         let mut all = Vec::new();
-        let (kept, best) = with_least_spills(code(count(&[])), &machine, false, |attempt| {
+        let (kept, best) = with_least_spills(code(count(&[])), &machine, false, 1, |attempt| {
             all.push(attempt.clone());
             Ok(code(count(attempt)))
         })
@@ -905,9 +919,9 @@ mod tests {
             format!(".vgpr_spill_count: {count}\n").into_bytes()
         };
         let emit = |attempt: &Attempt| Ok(code(attempt));
-        let (_, best) = with_least_spills(code(&[]), &machine, true, emit).unwrap();
+        let (_, best) = with_least_spills(code(&[]), &machine, true, 1, emit).unwrap();
         assert_eq!(best.as_slice(), [Saving::NotSpread]);
-        let (_, best) = with_least_spills(code(&[]), &machine, false, emit).unwrap();
+        let (_, best) = with_least_spills(code(&[]), &machine, false, 1, emit).unwrap();
         assert!(best.is_empty());
 
         let ir = "
@@ -933,7 +947,7 @@ mod tests {
         let mut tried = Vec::new();
         for key in ["vgpr_spill_count", "sgpr_spill_count"] {
             let mut again = false;
-            with_least_spills(spilling(key), &machine, false, |attempt| {
+            with_least_spills(spilling(key), &machine, false, 1, |attempt| {
                 again |= attempt.contains(&Saving::ComputedAgain);
                 Ok(spilling(key))
             })
@@ -941,6 +955,26 @@ mod tests {
             tried.push(again);
         }
         assert_eq!(tried, [false, true]);
+    }
+
+    #[test]
+    fn long_code_and_little_that_is_spilled_are_tried_in_fewer_ways() {
+        let machine = target_machine("hip:gfx942").unwrap();
+        let tries = |said: &str, length: usize| {
+            let mut tries = Vec::new();
+            let code = format!("{said}\n").into_bytes();
+            with_least_spills(code.clone(), &machine, false, length, |attempt| {
+                tries.push(attempt.last().copied());
+                Ok(code.clone())
+            })
+            .unwrap();
+            tries
+        };
+        let vectors = ".vgpr_spill_count: 9";
+        let lengths = [1000, 15_000, 30_000, 100_000].map(|length| tries(vectors, length).len());
+        assert_eq!(lengths, [4, 2, 1, 1]);
+        assert_eq!(tries(".sgpr_spill_count: 8", 1000), [Some(Saving::ComputedAgain)]);
+        assert_eq!(tries(".sgpr_spill_count: 9", 1000).len(), 5);
     }
 
     /// A kernel that has rows and a bound of one of them in its loop, which are computed before it.

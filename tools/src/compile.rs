@@ -995,7 +995,8 @@ impl<'c> Compilation<'_, 'c> {
             self.finish_llvm(&again, target, machine)?;
             // A copy has its uses in another order, which instruction selection sees.
             let other = |attempt: &codegen::Attempt| emit(&again.clone(), attempt, kind);
-            (code, attempt) = codegen::with_least_spills(code, machine, codegen::spreads(&again), other)?;
+            let (spreads, length) = (codegen::spreads(&again), codegen::length(&again));
+            (code, attempt) = codegen::with_least_spills(code, machine, spreads, length, other)?;
         }
         if let Some(shown) = shown {
             self.keep(Stage::Asm, emit(&shown, &attempt, codegen::Output::Assembly)?)?;
