@@ -179,15 +179,64 @@ pub fn trip_count(op: Op<'_>) -> Option<u64> {
 /// How many programs a multiprocessor has, where `op` is a loop over tiles that goes from the number of the program in steps of
 /// the number of programs: as many are launched as run at once. `None` for other operations.
 pub fn programs_of_tiles(op: Op<'_>, target: &TargetDesc) -> Option<u64> {
-    ForOp::cast(op)?;
-    GetProgramIdOp::cast(op.operand(0).def_op()?)?;
-    let step = op.operand(2);
-    if step.def_op().is_some_and(|step| GetNumProgramsOp::cast(step).is_some()) {
+    let tiles = ForOp::cast(op)?;
+    if takes_turns(tiles) {
         return Some(1);
     }
+    GetProgramIdOp::defining(tiles.lower())?;
+    let step = tiles.step();
     // A step of one is no step over the tiles of other programs.
     let programs = constant(step).filter(|step| *step > 1)? as f64;
     Some((programs / target.cost.multiprocessors).ceil() as u64)
+}
+
+/// Whether a loop goes from the number of the program in steps of the number of programs.
+pub fn takes_turns(tiles: ForOp<'_>) -> bool {
+    GetProgramIdOp::defining(tiles.lower()).is_some() && GetNumProgramsOp::defining(tiles.step()).is_some()
+}
+
+/// Makes arithmetic on integers of one type, where the rewriter is.
+pub struct Scalars<'a, 'c> {
+    /// Where.
+    pub rewriter: &'a mut Rewriter<'c>,
+    /// What it is for.
+    pub loc: Loc<'c>,
+    /// The type.
+    pub ty: Type<'c>,
+}
+
+impl<'c> Scalars<'_, 'c> {
+    /// An operation of `arith` or `math` without attributes.
+    ///
+    /// # Errors
+    /// When it cannot be made; it is reported. So it is below.
+    pub fn op(&mut self, name: &str, operands: &[Value<'c>]) -> Result<Value<'c>, Reported> {
+        Ok(self.rewriter.generic(name, self.loc, operands, &[self.ty], &[])?.result(0))
+    }
+
+    /// A constant.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn number(&mut self, value: i64) -> Result<Value<'c>, Reported> {
+        let attrs = [("value", Attr::int_of(self.ty, value))];
+        Ok(self.rewriter.generic("arith.constant", self.loc, &[], &[self.ty], &attrs)?.result(0))
+    }
+
+    /// `value * n`, folded where `value` is a constant.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn times(&mut self, value: Value<'c>, n: i64) -> Result<Value<'c>, Reported> {
+        match constant(value).and_then(|value| value.checked_mul(n)) {
+            _ if n == 1 => Ok(value),
+            Some(product) => self.number(product),
+            None => {
+                let n = self.number(n)?;
+                self.op("arith.muli", &[value, n])
+            }
+        }
+    }
 }
 
 /// Makes an operation of one result, without attributes, before `at`.
@@ -210,7 +259,7 @@ pub fn emit<'c>(
 /// # Errors
 /// When the operation cannot be made; it is reported.
 pub fn compare<'c>(
-    rewriter: &mut IrRewriter<'c>,
+    rewriter: &mut Rewriter<'c>,
     loc: Loc<'c>,
     predicate: i64,
     a: Value<'c>,

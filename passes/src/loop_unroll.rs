@@ -6,7 +6,7 @@
 //! positive, that the loop runs at all, or that their difference is
 //! representable as a signed number.
 
-use crate::ir_util::{constant, loop_predicate, substitute, trip_count};
+use crate::ir_util::{Scalars, constant, loop_predicate, substitute, trip_count};
 use crate::machine::error;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
@@ -49,37 +49,6 @@ fn run(root: Op<'_>, _: &Options) -> PassResult {
     Ok(())
 }
 
-/// Emits scalar arithmetic before the loop.
-struct Scalars<'a, 'c> {
-    rewriter: &'a mut Rewriter<'c>,
-    at: Op<'c>,
-    ty: Type<'c>,
-}
-
-impl<'c> Scalars<'_, 'c> {
-    fn op(&mut self, name: &str, args: &[Value<'c>]) -> Result<Value<'c>, Reported> {
-        let made = self.rewriter.generic(name, self.at.loc(), args, &[self.ty], &[]);
-        Ok(made?.result(0))
-    }
-    fn number(&mut self, value: i64) -> Result<Value<'c>, Reported> {
-        let attr = Attr::int_of(self.ty, value);
-        let made =
-            self.rewriter.generic("arith.constant", self.at.loc(), &[], &[self.ty], &[("value", attr)]);
-        Ok(made?.result(0))
-    }
-    /// `value * n`, folded where `value` is a constant.
-    fn times(&mut self, value: Value<'c>, n: i64) -> Result<Value<'c>, Reported> {
-        match constant(value).and_then(|value| value.checked_mul(n)) {
-            _ if n == 1 => Ok(value),
-            Some(product) => self.number(product),
-            None => {
-                let n = self.number(n)?;
-                self.op("arith.muli", &[value, n])
-            }
-        }
-    }
-}
-
 /// Where the unrolled loop ends, as a value; whether nothing is left then.
 struct End<'c> {
     value: Value<'c>,
@@ -93,7 +62,7 @@ struct End<'c> {
 pub(crate) fn unroll<'c>(rewriter: &mut Rewriter<'c>, op: Op<'c>, factor: i64) -> PassResult {
     let (from, to, step) = (op.operand(0), op.operand(1), op.operand(2));
     rewriter.set_before(op);
-    let mut scalars = Scalars { rewriter, at: op, ty: from.ty() };
+    let mut scalars = Scalars { rewriter, loc: op.loc(), ty: from.ty() };
     let end = match (trip_count(op), constant(from), constant(step)) {
         (Some(trips), Some(first), Some(by)) => {
             let done = trips - trips % factor as u64;
@@ -167,7 +136,7 @@ fn repeat<'c>(rewriter: &mut Rewriter<'c>, op: Op<'c>, main: Op<'c>, factor: i64
     let mut carried: Vec<Value<'c>> = main_last.operands().collect();
     for copy in 1..factor {
         rewriter.set_before(main_last);
-        let mut scalars = Scalars { rewriter, at: op, ty: induction.ty() };
+        let mut scalars = Scalars { rewriter, loc: op.loc(), ty: induction.ty() };
         let offset = scalars.times(op.operand(2), copy)?;
         let index = scalars.op("arith.addi", &[induction, offset])?;
         let mut map: FastMap<Value<'c>, Value<'c>> = block.args().skip(1).zip(carried).collect();

@@ -10,10 +10,10 @@
 //! could know of each other's order, by atomic operations whose results they use, by loops that wait, or by what nothing is known of; and
 //! where any dot of a loop has an operand that depends on both numbers, as with an order that the kernel has chosen itself.
 
-use crate::ir_util::{cmpi, compare, in_block, is_dot};
+use crate::ir_util::{Scalars, cmpi, compare, in_block, is_dot, takes_turns};
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
-use mlir_host::ir::{Attr, Loc, Op, Type, Value, Walk};
+use mlir_host::ir::{Op, Type, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::IrRewriter;
@@ -24,7 +24,7 @@ use ttopt_dialect::interfaces::Dot;
 use ttopt_dialect::tt::enums::ProgramDim;
 use ttopt_dialect::tt::ops::{
     AssertOp, AtomicRmwOp, DescriptorGatherOp, DescriptorLoadOp, DescriptorReduceOp, DescriptorScatterOp,
-    DescriptorStoreOp, FuncOp, GetNumProgramsOp, GetProgramIdOp, LoadOp, MakeTensorDescOp, PrintOp, StoreOp,
+    DescriptorStoreOp, FuncOp, GetProgramIdOp, LoadOp, MakeTensorDescOp, PrintOp, StoreOp,
 };
 
 /// The pass.
@@ -105,7 +105,12 @@ fn is_alone(op: Op<'_>) -> bool {
             | PrintOp
             | AssertOp
     );
-    accesses || op.num_regions() > 0 || op.is_memory_effect_free() || op.next().is_none()
+    accesses || is_quiet(op)
+}
+
+/// Whether `op` itself does nothing to memory: control flow, whatever is in it, or arithmetic.
+fn is_quiet(op: Op<'_>) -> bool {
+    op.num_regions() > 0 || op.is_memory_effect_free() || op.next().is_none()
 }
 
 /// Of which of the numbers of [`Tiles`] a value is computed.
@@ -114,6 +119,54 @@ const SLOW: Sources = 1;
 const FAST: Sources = 2;
 /// Of both, in a way of its own.
 const BOTH: Sources = 4;
+
+/// What is known of the sources of values.
+#[derive(Default)]
+struct Known<'c> {
+    /// Those of the numbers, which do not change.
+    seeds: FastMap<Value<'c>, Sources>,
+    others: FastMap<Value<'c>, Sources>,
+    /// Whether anything was added.
+    changed: bool,
+}
+
+impl<'c> Known<'c> {
+    fn of(&self, value: Value<'c>) -> Sources {
+        self.seeds.get(&value).or_else(|| self.others.get(&value)).copied().unwrap_or(0)
+    }
+
+    fn add(&mut self, value: Value<'c>, more: Sources) {
+        let before = self.of(value);
+        if before | more != before && !self.seeds.contains_key(&value) {
+            self.others.insert(value, before | more);
+            self.changed = true;
+        }
+    }
+
+    /// Adds what `op` gives on.
+    fn visit(&mut self, op: Op<'c>) {
+        let around = op.parent().filter(|_| YieldOp::cast(op).is_some());
+        if let Some(body) = ForOp::cast(op).and_then(ForOp::body) {
+            let bounds = (0..3).fold(0, |all, i| all | self.of(op.operand(i)));
+            body.args().take(1).for_each(|number| self.add(number, bounds));
+            for (i, (arg, result)) in body.args().skip(1).zip(op.results()).enumerate() {
+                let given = bounds | self.of(op.operand(3 + i));
+                self.add(arg, given);
+                self.add(result, given);
+            }
+        } else if let Some(around) = around {
+            let body = ForOp::cast(around).and_then(ForOp::body);
+            for (i, value) in op.operands().enumerate() {
+                let given = self.of(value);
+                self.add(around.result(i), given);
+                body.into_iter().for_each(|body| self.add(body.arg(1 + i), given));
+            }
+        } else if IfOp::cast(op).is_none() {
+            let all = op.operands().fold(0, |all, value| all | self.of(value));
+            op.results().for_each(|result| self.add(result, all));
+        }
+    }
+}
 
 /// Two numbers that give each tile to one program.
 enum Tiles<'c> {
@@ -131,8 +184,16 @@ struct Parts<'c> {
     remainders: Vec<Op<'c>>,
     /// Behind this all that is needed is there; the start of the loop where that is none.
     after: Option<Op<'c>>,
-    /// The loop, where it is the number of one.
-    tiles: Option<ForOp<'c>>,
+    counted: Counted<'c>,
+}
+
+/// What the number counts.
+#[derive(Clone, Copy)]
+enum Counted<'c> {
+    /// Programs: the operation that gives the number, which may be widened behind it.
+    Programs(Op<'c>),
+    /// What programs take turns at in a loop.
+    Tiles(ForOp<'c>),
 }
 
 impl<'c> Tiles<'c> {
@@ -163,28 +224,25 @@ impl<'c> Tiles<'c> {
             // Numbers are often widened first.
             let mut users = id.result(0).uses().map(|(user, _)| user);
             let wide = users.next().filter(|op| users.next().is_none() && is_one_of!(op, ExtSIOp | ExtUIOp));
-            all.extend(Parts::of(wide.unwrap_or(id).result(0), None).map(Self::Parts));
+            let number = wide.unwrap_or(id).result(0);
+            all.extend(Parts::of(number, Counted::Programs(id)).map(Self::Parts));
         }
         // A loop over tiles that all programs take turns at. What a program does before and behind it could be for the same tiles.
-        let is_all = |tiles: Op<'c>| {
+        let is_all = |tiles: &ForOp<'c>| {
             let done = kernel.walk(&mut |op| {
-                let aside = op.num_regions() > 0 || op.is_memory_effect_free() || op.next().is_none();
-                match op == tiles {
-                    true => Walk::Skip,
-                    false if aside || MakeTensorDescOp::cast(op).is_some() => Walk::Advance,
-                    false => Walk::Stop,
+                if op == tiles.op() {
+                    Walk::Skip
+                } else if is_quiet(op) || MakeTensorDescOp::cast(op).is_some() {
+                    Walk::Advance
+                } else {
+                    Walk::Stop
                 }
             });
-            done != Walk::Stop
+            tiles.op().num_results() == 0 && done != Walk::Stop
         };
-        let takes_turns = |tiles: &ForOp<'c>| {
-            GetProgramIdOp::defining(tiles.lower()).is_some()
-                && GetNumProgramsOp::defining(tiles.step()).is_some()
-                && tiles.op().num_results() == 0
-                && is_all(tiles.op())
-        };
-        for tiles in loops.into_iter().filter(takes_turns) {
-            let parts = tiles.induction_variable().and_then(|number| Parts::of(number, Some(tiles)));
+        for tiles in loops.into_iter().filter(|tiles| takes_turns(*tiles) && is_all(tiles)) {
+            let parts =
+                tiles.induction_variable().and_then(|number| Parts::of(number, Counted::Tiles(tiles)));
             all.extend(parts.map(Self::Parts));
         }
         all
@@ -201,9 +259,12 @@ impl<'c> Tiles<'c> {
     /// Whether all dots in loops within `kernel` read one operand by one of the numbers and the other one by the other number, as far as
     /// they depend on them, and the loops run as long for all tiles.
     fn are_of_products(&self, kernel: Op<'c>) -> bool {
-        let sources = self.sources(kernel);
-        let of = |value: Value<'c>| sources.get(&value).copied().unwrap_or(0);
-        let tiles = if let Self::Parts(parts) = self { parts.tiles.map(ForOp::op) } else { None };
+        let known = self.sources(kernel);
+        let of = |value: Value<'c>| known.of(value);
+        let tiles = match self {
+            Self::Parts(Parts { counted: Counted::Tiles(tiles), .. }) => Some(tiles.op()),
+            _ => None,
+        };
         let (mut found, mut all) = (false, true);
         kernel.walk(&mut |op| {
             if !is_dot(op) {
@@ -228,60 +289,25 @@ impl<'c> Tiles<'c> {
     }
 
     /// What values of `kernel` are computed of. Of control flow only the bounds of loops count.
-    fn sources(&self, kernel: Op<'c>) -> FastMap<Value<'c>, Sources> {
-        let mut seeds: FastMap<Value<'c>, Sources> = FastMap::default();
+    fn sources(&self, kernel: Op<'c>) -> Known<'c> {
+        let mut known = Known::default();
         match self {
-            Self::Grid([fast, slow]) => seeds.extend([(fast.result(0), FAST), (slow.result(0), SLOW)]),
+            Self::Grid([fast, slow]) => known.seeds.extend([(fast.result(0), FAST), (slow.result(0), SLOW)]),
             Self::Parts(parts) => {
-                seeds.insert(parts.number, BOTH);
-                seeds.extend(parts.quotients.iter().map(|op| (op.result(0), SLOW)));
-                seeds.extend(parts.remainders.iter().map(|op| (op.result(0), FAST)));
+                known.seeds.insert(parts.number, BOTH);
+                known.seeds.extend(parts.quotients.iter().map(|op| (op.result(0), SLOW)));
+                known.seeds.extend(parts.remainders.iter().map(|op| (op.result(0), FAST)));
             }
         }
-        let mut sources = seeds.clone();
         // Once for each loop that carries sources to others, and once more.
         loop {
-            let mut changed = false;
-            let mut add = |sources: &mut FastMap<Value<'c>, Sources>, value: Value<'c>, more: Sources| {
-                if more == 0 || seeds.contains_key(&value) {
-                    return;
-                }
-                let known = sources.entry(value).or_insert(0);
-                changed |= *known | more != *known;
-                *known |= more;
-            };
+            known.changed = false;
             kernel.walk(&mut |op| {
-                let of =
-                    |sources: &FastMap<Value<'c>, Sources>, value| sources.get(&value).copied().unwrap_or(0);
-                let all = op.operands().fold(0, |all, value| all | of(&sources, value));
-                if let Some(body) = ForOp::cast(op).and_then(ForOp::body) {
-                    let bounds = (0..3).fold(0, |all, i| all | of(&sources, op.operand(i)));
-                    for (i, arg) in body.args().enumerate() {
-                        let first = if i == 0 { 0 } else { of(&sources, op.operand(2 + i)) };
-                        add(&mut sources, arg, bounds | first);
-                    }
-                    for (i, result) in op.results().enumerate() {
-                        let first = of(&sources, op.operand(3 + i));
-                        add(&mut sources, result, bounds | first);
-                    }
-                } else if let Some(around) = op.parent().filter(|_| YieldOp::cast(op).is_some()) {
-                    let body = ForOp::cast(around).and_then(ForOp::body);
-                    for (i, value) in op.operands().enumerate() {
-                        let given = of(&sources, value);
-                        add(&mut sources, around.result(i), given);
-                        if let Some(body) = body {
-                            add(&mut sources, body.arg(1 + i), given);
-                        }
-                    }
-                } else if IfOp::cast(op).is_none() {
-                    for result in op.results() {
-                        add(&mut sources, result, all);
-                    }
-                }
+                known.visit(op);
                 Walk::Advance
             });
-            if !changed {
-                return sources;
+            if !known.changed {
+                return known;
             }
         }
     }
@@ -293,10 +319,10 @@ impl<'c> Tiles<'c> {
                 let first = if x.is_before_in_block(y) { x } else { y };
                 let mut rewriter = IrRewriter::new(first.context());
                 rewriter.set_before(first);
-                let mut numbers = Numbers { ty: x.result(0).ty(), loc: first.loc(), rewriter };
-                let [fast, slow] = [x, y].map(|id| numbers.rewriter.clone_op(id).result(0));
-                let (across, rows) = (numbers.programs(x)?, numbers.programs(y)?);
-                let new = numbers.grouped(slow, fast, across, rows, true)?;
+                let mut scalars = Scalars { ty: x.result(0).ty(), loc: first.loc(), rewriter: &mut rewriter };
+                let [fast, slow] = [x, y].map(|id| scalars.rewriter.clone_op(id).result(0));
+                let (across, rows) = (programs(&mut scalars, x)?, programs(&mut scalars, y)?);
+                let new = grouped(&mut scalars, [slow, fast], across, rows, true)?;
                 x.result(0).replace_all_uses_with(new.fast);
                 y.result(0).replace_all_uses_with(new.slow);
                 x.erase();
@@ -309,8 +335,10 @@ impl<'c> Tiles<'c> {
 }
 
 impl<'c> Parts<'c> {
-    /// What divides `number`, which `tiles` counts if that is a loop.
-    fn of(number: Value<'c>, tiles: Option<ForOp<'c>>) -> Option<Self> {
+    /// What divides `number`.
+    fn of(number: Value<'c>, counted: Counted<'c>) -> Option<Self> {
+        // Of an index nobody says how many bits it has.
+        number.ty().int_bits()?;
         let divides = |op: Op<'c>| op.operand(0) == number && op.operand(1) != number;
         let users: Vec<Op<'c>> = number.uses().map(|(user, _)| user).collect();
         let quotient = |op: &&Op<'c>| is_one_of!(op, DivSIOp | DivUIOp) && divides(**op);
@@ -322,9 +350,9 @@ impl<'c> Parts<'c> {
         if remainders.is_empty() {
             return None;
         }
-        let block = match tiles {
-            Some(tiles) => tiles.body()?,
-            None => number.def_op()?.block()?,
+        let block = match counted {
+            Counted::Tiles(tiles) => tiles.body()?,
+            Counted::Programs(_) => number.def_op()?.block()?,
         };
         let made = divisor.def_op();
         let after = match made.filter(|made| made.block() == Some(block)) {
@@ -340,7 +368,7 @@ impl<'c> Parts<'c> {
             let place = in_block(*user, block);
             place.is_some_and(|place| after.is_none_or(|after| after.is_before_in_block(place)))
         };
-        users.iter().all(is_behind).then_some(Self { number, divisor, quotients, remainders, after, tiles })
+        users.iter().all(is_behind).then_some(Self { number, divisor, quotients, remainders, after, counted })
     }
 
     fn renumber(self) -> PassResult {
@@ -353,27 +381,22 @@ impl<'c> Parts<'c> {
             (None, Some(block)) => rewriter.set_start(block),
             (None, None) => return Ok(()),
         }
-        let mut numbers = Numbers { ty: number.ty(), loc: at.loc(), rewriter };
-        let total = match self.tiles {
-            Some(tiles) => tiles.upper(),
-            None => {
-                let mut id = number.def_op();
-                while let Some(wide) = id.filter(|op| GetProgramIdOp::cast(*op).is_none()) {
-                    id = wide.operand(0).def_op();
-                }
-                let Some(id) = id else { return Ok(()) };
-                let programs = numbers.programs(id)?;
+        let mut scalars = Scalars { ty: number.ty(), loc: at.loc(), rewriter: &mut rewriter };
+        let total = match self.counted {
+            Counted::Tiles(tiles) => tiles.upper(),
+            Counted::Programs(id) => {
+                let programs = programs(&mut scalars, id)?;
                 if number.ty() == programs.ty() {
                     programs
                 } else {
-                    numbers.op("arith.extui", &[programs])?
+                    scalars.op("arith.extui", &[programs])?
                 }
             }
         };
-        let [slow, fast] = [at, self.remainders[0]].map(|op| numbers.rewriter.clone_op(op).result(0));
+        let [slow, fast] = [at, self.remainders[0]].map(|op| scalars.rewriter.clone_op(op).result(0));
         // Rows of tiles that are all there; of others the numbers stay.
-        let rows = numbers.op("arith.divui", &[total, divisor])?;
-        let new = numbers.grouped(slow, fast, divisor, rows, false)?;
+        let rows = scalars.op("arith.divui", &[total, divisor])?;
+        let new = grouped(&mut scalars, [slow, fast], divisor, rows, false)?;
         let parts = [(&self.quotients, new.slow), (&self.remainders, new.fast)];
         for (ops, value) in parts {
             for op in ops {
@@ -383,8 +406,8 @@ impl<'c> Parts<'c> {
         let is_part = |op: &Op<'c>| self.quotients.contains(op) || self.remainders.contains(op);
         let others: Vec<_> = users.into_iter().filter(|(user, _)| !is_part(user)).collect();
         if !others.is_empty() {
-            let before = numbers.op("arith.muli", &[new.slow, divisor])?;
-            let new = numbers.op("arith.addi", &[before, new.fast])?;
+            let before = scalars.op("arith.muli", &[new.slow, divisor])?;
+            let new = scalars.op("arith.addi", &[before, new.fast])?;
             others.into_iter().for_each(|(user, i)| user.set_operand(i, new));
         }
         self.quotients.iter().chain(&self.remainders).for_each(|op| op.erase());
@@ -398,78 +421,51 @@ struct Numbered<'c> {
     fast: Value<'c>,
 }
 
-/// Makes arithmetic on numbers of one type.
-struct Numbers<'c> {
-    rewriter: IrRewriter<'c>,
-    loc: Loc<'c>,
-    ty: Type<'c>,
+/// How many programs there are along the dimension of which `id` is the number of one.
+fn programs<'c>(scalars: &mut Scalars<'_, 'c>, id: Op<'c>) -> Result<Value<'c>, Reported> {
+    let attrs: Vec<_> = id.attr("axis").map(|axis| ("axis", axis)).into_iter().collect();
+    let ty = [Type::int(id.context(), 32)];
+    Ok(scalars.rewriter.generic("tt.get_num_programs", scalars.loc, &[], &ty, &attrs)?.result(0))
 }
 
-impl<'c> Numbers<'c> {
-    fn op(&mut self, name: &str, operands: &[Value<'c>]) -> Result<Value<'c>, Reported> {
-        self.made(name, operands, self.ty)
+/// The tile that is computed in the place of the one with the numbers `slow` and `fast`, of `across` in each of `rows`: rows are taken
+/// together by the largest powers of two that they are a sum of, [`GROUP`] at most, and counted within those first. Numbers beyond
+/// `rows`, which `all` says that there are none of, stay as they are.
+fn grouped<'c>(
+    scalars: &mut Scalars<'_, 'c>,
+    [slow, fast]: [Value<'c>; 2],
+    across: Value<'c>,
+    rows: Value<'c>,
+    all: bool,
+) -> Result<Numbered<'c>, Reported> {
+    // The highest bit in which `slow` is less than `rows` is the size of the group.
+    let other = scalars.op("arith.xori", &[slow, rows])?;
+    let zeros = scalars.op("math.ctlz", &[other])?;
+    let last = scalars.number(i64::from(scalars.ty.int_bits().unwrap_or(32)) - 1)?;
+    let bit = scalars.op("arith.subi", &[last, zeros])?;
+    let most = scalars.number(i64::from(GROUP.ilog2()))?;
+    let bits = scalars.op("arith.minui", &[bit, most])?;
+    let few = scalars.number(i64::from(FEW))?;
+    let zero = scalars.number(0)?;
+    let mut condition = compare(scalars.rewriter, scalars.loc, cmpi::UGT, across, few)?;
+    if !all {
+        let inside = compare(scalars.rewriter, scalars.loc, cmpi::ULT, slow, rows)?;
+        condition = Scalars { ty: condition.ty(), loc: scalars.loc, rewriter: &mut *scalars.rewriter }
+            .op("arith.andi", &[condition, inside])?;
     }
-
-    fn made(&mut self, name: &str, operands: &[Value<'c>], ty: Type<'c>) -> Result<Value<'c>, Reported> {
-        Ok(self.rewriter.generic(name, self.loc, operands, &[ty], &[])?.result(0))
-    }
-
-    fn compare(&mut self, predicate: i64, a: Value<'c>, b: Value<'c>) -> Result<Value<'c>, Reported> {
-        compare(&mut self.rewriter, self.loc, predicate, a, b)
-    }
-
-    fn number(&mut self, value: i64) -> Result<Value<'c>, Reported> {
-        let attrs = [("value", Attr::int_of(self.ty, value))];
-        Ok(self.rewriter.generic("arith.constant", self.loc, &[], &[self.ty], &attrs)?.result(0))
-    }
-
-    /// How many programs there are along the dimension of which `id` is the number of one.
-    fn programs(&mut self, id: Op<'c>) -> Result<Value<'c>, Reported> {
-        let axis = id.attr("axis").map(|axis| ("axis", axis));
-        let attrs: Vec<_> = axis.into_iter().collect();
-        let ty = [Type::int(id.context(), 32)];
-        Ok(self.rewriter.generic("tt.get_num_programs", self.loc, &[], &ty, &attrs)?.result(0))
-    }
-
-    /// The tile that is computed in the place of the one with the numbers `slow` and `fast`, of `across` in each of `rows`: rows are taken
-    /// together by the largest powers of two that they are a sum of, [`GROUP`] at most, and counted within those first. Numbers beyond
-    /// `rows`, which `all` says that there are none of, stay as they are.
-    fn grouped(
-        &mut self,
-        slow: Value<'c>,
-        fast: Value<'c>,
-        across: Value<'c>,
-        rows: Value<'c>,
-        all: bool,
-    ) -> Result<Numbered<'c>, Reported> {
-        // The highest bit in which `slow` is less than `rows` is the size of the group.
-        let other = self.op("arith.xori", &[slow, rows])?;
-        let zeros = self.op("math.ctlz", &[other])?;
-        let last = self.number(i64::from(self.ty.int_bits().unwrap_or(32)) - 1)?;
-        let bit = self.op("arith.subi", &[last, zeros])?;
-        let most = self.number(i64::from(GROUP.ilog2()))?;
-        let bits = self.op("arith.minui", &[bit, most])?;
-        let few = self.number(i64::from(FEW))?;
-        let zero = self.number(0)?;
-        let mut condition = self.compare(cmpi::UGT, across, few)?;
-        if !all {
-            let inside = self.compare(cmpi::ULT, slow, rows)?;
-            condition = self.made("arith.andi", &[condition, inside], condition.ty())?;
-        }
-        let bits = self.op("arith.select", &[condition, bits, zero])?;
-        let one = self.number(1)?;
-        let size = self.op("arith.shli", &[one, bits])?;
-        let low = self.op("arith.subi", &[size, one])?;
-        let within = self.op("arith.andi", &[slow, low])?;
-        // So it is seen to be no less than zero.
-        let high = self.op("arith.subi", &[zero, size])?;
-        let first = self.op("arith.andi", &[slow, high])?;
-        let before = self.op("arith.muli", &[within, across])?;
-        let place = self.op("arith.addi", &[before, fast])?;
-        let row = self.op("arith.andi", &[place, low])?;
-        Ok(Numbered {
-            slow: self.op("arith.addi", &[first, row])?,
-            fast: self.op("arith.shrui", &[place, bits])?,
-        })
-    }
+    let bits = scalars.op("arith.select", &[condition, bits, zero])?;
+    let one = scalars.number(1)?;
+    let size = scalars.op("arith.shli", &[one, bits])?;
+    let low = scalars.op("arith.subi", &[size, one])?;
+    let within = scalars.op("arith.andi", &[slow, low])?;
+    // So it is seen to be no less than zero.
+    let high = scalars.op("arith.subi", &[zero, size])?;
+    let first = scalars.op("arith.andi", &[slow, high])?;
+    let before = scalars.op("arith.muli", &[within, across])?;
+    let place = scalars.op("arith.addi", &[before, fast])?;
+    let row = scalars.op("arith.andi", &[place, low])?;
+    Ok(Numbered {
+        slow: scalars.op("arith.addi", &[first, row])?,
+        fast: scalars.op("arith.shrui", &[place, bits])?,
+    })
 }

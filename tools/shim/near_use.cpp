@@ -6,6 +6,7 @@
 
 #include "near_use.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/DataLayout.h"
 #include "llvm/IR/Function.h"
@@ -43,16 +44,14 @@ private:
 
   /// Registers that are alive at once in a block, of what it computes.
   unsigned mostAlive(llvm::BasicBlock &block) const {
-    llvm::DenseMap<const llvm::Value *, bool> alive;
+    llvm::DenseSet<const llvm::Value *> alive;
     unsigned now = 0, most = 0;
     for (llvm::Instruction &at : llvm::reverse(block)) {
-      if (alive.lookup(&at))
+      if (alive.contains(&at))
         now -= words(at);
       for (llvm::Value *operand : at.operand_values())
-        if (auto *made = llvm::dyn_cast<llvm::Instruction>(operand); made && made->getParent() == &block && !alive[made]) {
-          alive[made] = true;
+        if (auto *made = llvm::dyn_cast<llvm::Instruction>(operand); made && made->getParent() == &block && alive.insert(made).second)
           now += words(*made);
-        }
       most = std::max(most, now);
     }
     return most;
