@@ -83,8 +83,8 @@ class Loop:
     def load(self, base, rows, columns, element="f16", how="counter", mask=False, other=False):
         """A tile that moves with the iterations."""
         tile = f"tensor<{rows}x{columns}x{element}>"
-        if how == "descriptor":
-            return self.described(base, rows, columns, element), tile
+        if how in ("descriptor", "described_here", "slab"):
+            return self.described(base, rows, columns, element, how), tile
         p0, p, t = self.pointers(base, rows, columns, columns, element)
         if how == "carried":
             step = self.pre(f"arith.constant dense<{rows * columns}> : {t}")
@@ -118,14 +118,20 @@ class Loop:
                 extra += f", {o}"
         return self.add(f"tt.load {at}{extra} : {p}"), tile
 
-    def described(self, base, rows, columns, element):
-        """The same through a tensor descriptor."""
+    def described(self, base, rows, columns, element, how):
+        """The same through a tensor descriptor: made in front of the loop or in it, or of slabs (one head of one, say)."""
         sizes = [self.pre(f"arith.constant {n} : i32") for n in (65536 // columns, columns)]
         pitch, last = (self.pre(f"arith.constant {n} : i64") for n in (columns, 1))
-        ty = f"<{rows}x{columns}x{element}>"
-        d = self.pre(f"tt.make_tensor_descriptor {base}, [{sizes[0]}, {sizes[1]}], [{pitch}, {last}] : <{element}>, {ty}")
+        ty, between = f"<{rows}x{columns}x{element}>", ""
+        if how == "slab":
+            ty, between = f"<{rows}x1x{columns}x{element}>", ", %one"
+        strides = f"{pitch}, {pitch}, {last}" if between else f"{pitch}, {last}"
+        make = self.add if how == "described_here" else self.pre
+        d = make(f"tt.make_tensor_descriptor {base}, [{sizes[0]}{between}, {sizes[1]}], [{strides}] : <{element}>, {ty}")
         row = self.add(f"arith.muli %i, {self.pre(f'arith.constant {rows} : i32')} : i32")
-        return self.add(f"tt.descriptor_load {d}[{row}, %zero] : !tt.tensordesc{ty} -> tensor{ty}")
+        at = f"{row}, %zero, %zero" if between else f"{row}, %zero"
+        tile = self.add(f"tt.descriptor_load {d}[{at}] : !tt.tensordesc{ty} -> tensor{ty}")
+        return self.add(f"tt.reshape {tile} : tensor{ty} -> tensor<{rows}x{columns}x{element}>") if between else tile
 
     def dot(self, a, b, c):
         x, y, z = (f"tensor<{s}>" for s in (f"{self.m}x{self.k}xf16", f"{self.k}x{self.n}xf16", f"{self.m}x{self.n}xf32"))
@@ -500,9 +506,61 @@ def recurrence(l, base="%a", element="f16", back=0, **kind):
     return l
 
 
-def asked(attrs):
+def attention(l):
+    """triton#9815: four loads, dots and a softmax as it goes on."""
+    l.n = l.k
+    tile, row = l.sums(), f"tensor<{l.m}xf32>"
+    least = l.pre(f"arith.constant dense<-3.0e+38> : {row}")
+    none = l.pre(f"arith.constant dense<0.0> : {row}")
+    now = {}
+
+    def reduced(of, combine):
+        v = l.name()
+        l.do(f"""{v} = "tt.reduce"({of}) <{{axis = 1 : i32}}> ({{
+    ^bb0(%x: f32, %y: f32):
+      %z = {combine} %x, %y : f32
+      tt.reduce.return %z : f32
+    }}) : ({tile}) -> {row}""")
+        return v
+
+    def spread(v):
+        v = l.add(f"tt.expand_dims {v} {{axis = 1 : i32}} : {row} -> tensor<{l.m}x1xf32>")
+        return l.add(f"tt.broadcast {v} : tensor<{l.m}x1xf32> -> {tile}")
+
+    def largest(before):
+        q, _ = l.operand(0)
+        bias, of = l.load("%b", l.m, l.n, mask=True, other="one")
+        first, gains = l.operand(1, mask=True)[0], l.operand(1, how="carried")[0]
+        bias = l.add(f"arith.extf {bias} : {of} to {tile}")
+        scores = l.dot(q, first, bias)
+        after = l.add(f"arith.maximumf {before}, {reduced(scores, 'arith.maxnumf')} : {row}")
+        weights = l.add(f"arith.subf {scores}, {spread(after)} : {tile}")
+        now["weights"] = l.add(f"math.exp2 {weights} : {tile}")
+        moved = l.add(f"arith.subf {before}, {after} : {row}")
+        now["scale"], now["gains"] = l.add(f"math.exp2 {moved} : {row}"), gains
+        return after
+
+    def total(before):
+        scaled = l.add(f"arith.mulf {before}, {now['scale']} : {row}")
+        now["total"] = l.add(f"arith.addf {scaled}, {reduced(now['weights'], 'arith.addf')} : {row}")
+        return now["total"]
+
+    def values(before):
+        half = l.add(f"arith.truncf {now['weights']} : {tile} to tensor<{l.m}x{l.n}xf16>")
+        scaled = l.add(f"arith.mulf {before}, {spread(now['scale'])} : {tile}")
+        return l.dot(half, now["gains"], scaled)
+
+    l.arg(row, least, largest)
+    l.arg(row, none, total)
+    l.accumulate(values)
+    # Totals go out with the sums.
+    l.accumulate(lambda c: l.add(f"arith.addf {c}, {spread(now['total'])} : {tile}"))
+    return l
+
+
+def asked(attrs, loop=matmul, **kind):
     def make(l):
-        matmul(l)
+        loop(l, **kind)
         l.attrs = f" {{{attrs}}}"
         return l
     make.__doc__ = attrs
@@ -526,7 +584,19 @@ NAMED = {
     "indirect": lambda l: matmul(l, how="indirect"), "twice": lambda l: matmul(l, how="twice"),
     "divided": lambda l: matmul(l, how="divided"), "masked": lambda l: matmul(l, mask=True),
     "asked_two": asked("tt.num_stages = 2 : i32"), "asked_five": asked("tt.num_stages = 5 : i32"),
+    "attention": attention, "attention_of_four_stages": asked("tt.num_stages = 4 : i32", attention),
+    # triton#10229 and #10649: a descriptor that is made in the loop, and loads for a dot.
+    "described_here": lambda l: matmul(l, how="described_here"), "slabs": lambda l: matmul(l, how="slab"),
+    # Warps were to be specialized: triton#9728 and #10284 (pointers), #8260 (slabs). Loops are pipelined here instead.
+    "specialized": asked("tt.warp_specialize"), "specialized_bulk": asked("tt.warp_specialize", how="descriptor"),
+    "specialized_slabs": asked("tt.warp_specialize", how="slab"), "specialized_attention": asked("tt.warp_specialize", attention),
 }
+
+
+def mixed(l):
+    """triton#8311: one operand is loaded by threads, the other one through a descriptor."""
+    l.accumulate(lambda c: l.dot(l.operand(0)[0], l.operand(1, how="descriptor")[0], c))
+    return l
 
 
 def nest(loop=matmul, kind={}, **how):
@@ -551,6 +621,7 @@ NAMED |= {
     "one_loop_bulk": nest(goes_on=True, kind=dict(how="descriptor")), "one_loop_divided": nest(goes_on=True, place="divided"),
     "one_loop_indirect": nest(goes_on=True, kind=dict(how="twice")), "one_loop_of_two_dots": nest(two_dots, goes_on=True),
     "one_loop_of_scaled_sums": nest(scaled_sums, goes_on=True), "one_loop_of_two_distances": nest(two_distances, goes_on=True),
+    "nest_of_mixed": nest(mixed), "nest_of_specialized": nest(asked("tt.warp_specialize", mixed)),
     "nest_of_conditional": nest(conditional_use), "nest_of_recurrence": nest(recurrence, trips="of_tile"),
 }
 

@@ -8,7 +8,7 @@ use super::past_registers::Copies;
 use super::plan::{Budget, LoopSchedule};
 use super::read_ahead::ReadAhead;
 use super::read_direct::read_as_used;
-use super::source::{Ahead, Refusal, Source, Stores, body, check_attributes};
+use super::source::{Ahead, Refusal, Source, Stores, body, check_attributes, is_scheduled};
 use super::staged::turn_in_registers;
 use super::swizzled::swizzle_rings;
 use super::worth::{PARTS, Worth};
@@ -171,7 +171,7 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
             continue;
         }
         check_attributes(op)?;
-        let all = asked.is_some();
+        let all = asked.is_some() || is_scheduled(op);
         let source_of = |ahead: &Ahead<'c>| Source::of(op, all, ahead, &axis, machine.num_warps, &target);
         match source_of(&Ahead::default()) {
             Ok(source) => {

@@ -1147,6 +1147,11 @@ pub fn check_attributes(around: Op<'_>) -> PassResult {
     wrong.map_or(Ok(()), Err)
 }
 
+/// Whether a scheduler ran on this loop: a program that has a schedule asks for stages.
+pub fn is_scheduled(around: Op<'_>) -> bool {
+    around.attr(LAST_STAGE).is_some()
+}
+
 /// The stage from the last that the program asks for, of an operation that has one.
 fn asked_stage(op: Op<'_>) -> Option<u32> {
     number(op.parent()?, LAST_STAGE)?.checked_sub(number(op, STAGE)?)
