@@ -51,29 +51,23 @@ use mlir_host::ir::{Attr, Op};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use target::Target;
 
-/// The target that a name such as `cuda:90` stands for.
-///
-/// # Errors
-/// When there is no such target, or it cannot be lowered to yet.
-pub fn target(name: &str) -> Result<Box<dyn Target>, String> {
-    let desc = TargetDesc::parse(name).map_err(|err| err.to_string())?;
+/// What lowers to a target.
+pub fn target(desc: TargetDesc) -> Box<dyn Target> {
     match desc.vendor {
-        Vendor::Nvidia => Ok(Box::new(nvidia::Nvidia::new(desc))),
-        Vendor::Amd => Ok(Box::new(amd::Amd::new(desc))),
+        Vendor::Nvidia => Box::new(nvidia::Nvidia::new(desc)),
+        Vendor::Amd => Box::new(amd::Amd::new(desc)),
     }
 }
 
 fn lower_to_llvm(module: Op<'_>, options: &Options) -> PassResult {
-    let Some(name) = module.attr("ttg.target").and_then(Attr::as_str) else {
-        return Err(module.error("has no \"ttg.target\": run --convert-triton-to-tritongpu first"));
-    };
-    let result = target(name).map_err(Failure::Unsupported).and_then(|target| {
+    let target = target(ttopt_passes::machine::target(module)?);
+    let lower = || {
         let axis_info = ttopt_passes::analysis::axis_info::AxisInfoAnalysis::new(module);
         lower::Lower::new(module, &*target, &axis_info, handlers::table(module.context(), &*target))?
             .explain(options.bool("explain"))
             .run()
-    });
-    result.map_err(|failure| failure.report(module))
+    };
+    lower().map_err(|failure: Failure| failure.report(module))
 }
 
 /// `--convert-triton-gpu-to-llvm`

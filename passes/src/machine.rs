@@ -54,7 +54,8 @@ pub fn internal(op: Op<'_>, what: impl AsRef<str>) -> Reported {
 pub fn target(module: Op<'_>) -> Result<TargetDesc, Reported> {
     let name = module_attrs::target(module)
         .ok_or_else(|| error(module, "has no \"ttg.target\": run --convert-triton-to-tritongpu first"))?;
-    TargetDesc::parse(name).map_err(|err| error(module, err.to_string()))
+    let target = TargetDesc::parse(name).map_err(|err| error(module, err.to_string()))?;
+    Ok(target.with_registers(module_attrs::max_registers(module)))
 }
 
 impl Machine {
@@ -73,7 +74,9 @@ impl Machine {
                 module_attrs::NUM_CTAS,
                 module_attrs::num_ctas(module).or(Some(1)),
             )?,
-            target: module_attrs::target(module).and_then(|name| TargetDesc::parse(name).ok()),
+            target: module_attrs::target(module)
+                .and_then(|name| TargetDesc::parse(name).ok())
+                .map(|target| target.with_registers(module_attrs::max_registers(module))),
         })
     }
 

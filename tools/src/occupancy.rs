@@ -1014,6 +1014,18 @@ mod tests {
     }
 
     #[test]
+    fn long_dots_of_doubles_get_the_registers_that_ptxas_wants_for_them() {
+        let ctas = |dot: &str| {
+            let body = holds(16).replacen("ld.param", &format!(
+                ".reg .b64 \t%d<5>;\n\tmma.sync.aligned.{dot}.row.col.f64.f64.f64.f64 {{%d1, %d2}}, {{%d3}}, {{%d4}}, {{%d1, %d2}};\n\tld.param"
+            ), 1);
+            bound(&mut text(&body, 128), 16).unwrap().ctas
+        };
+        assert!(ctas("m8n8k4") > 8, "threads may have as few registers as they need");
+        assert_eq!(ctas("m16n8k16"), 8, "64 for each of 128 threads");
+    }
+
+    #[test]
     fn what_is_held_over_a_barrier_decides() {
         let mut ptx = text(&holds(64), 128);
         let found = bound(&mut ptx, 16).unwrap();

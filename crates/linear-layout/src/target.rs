@@ -595,6 +595,13 @@ impl TargetDesc {
         })
     }
 
+    /// The same for code of which a thread may have at most `most` registers of 32 bits, where that is said.
+    #[must_use]
+    pub fn with_registers(self, most: Option<u32>) -> TargetDesc {
+        let thread_registers = self.thread_registers.min(most.unwrap_or(u32::MAX));
+        TargetDesc { thread_registers, ..self }
+    }
+
     /// Every known target.
     pub fn all() -> impl Iterator<Item = TargetDesc> {
         Self::NAMES.into_iter().filter_map(|name| Self::parse(name).ok())

@@ -1,6 +1,7 @@
 //! Reads of PTX what the estimate of registers needs: which instruction makes and uses which registers, which of them
 //! keep their order, and where control goes.
 
+use linear_layout::plan::REGISTERS_OF_LONG_F64;
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -230,6 +231,9 @@ impl<'a> Reader<'a> {
             let fragments: usize =
                 in_braces.map(|rest| rest.iter().filter(|byte| **byte == b'%').count()).sum();
             self.least = self.least.max(fragments as u64 + BESIDE_FRAGMENTS);
+        }
+        if name.starts_with(b"mma.sync.aligned.m16") && name.ends_with(b".f64") {
+            self.least = self.least.max(REGISTERS_OF_LONG_F64.into());
         }
         self.synchronizes |= name.starts_with(b"bar.sync") || name.starts_with(b"barrier.sync");
         self.shares |= name.windows(7).any(|part| part == b".shared");

@@ -152,13 +152,18 @@ pub struct MatrixInstruction {
     pub sources: [OperandSource; 2],
     /// The units that have it, and how fast it is there.
     pub units: &'static [(MatrixUnit, Rate)],
+    /// Registers of 32 bits that each thread of the kernel is to have at most, or more: an assembler refuses it with fewer.
+    pub least_registers: u32,
 }
 
 impl MatrixInstruction {
     /// The instructions of a target, the one to prefer first.
     pub fn of(target: &TargetDesc) -> impl Iterator<Item = &'static MatrixInstruction> {
-        let unit = target.matrix_unit;
-        TABLE.iter().copied().flatten().filter(move |row| row.units.iter().any(|own| own.0 == unit))
+        let (unit, registers) = (target.matrix_unit, target.thread_registers);
+        let has = move |row: &&MatrixInstruction| {
+            row.least_registers <= registers && row.units.iter().any(|own| own.0 == unit)
+        };
+        TABLE.iter().copied().flatten().filter(has)
     }
 
     /// All rows of the table.
@@ -290,6 +295,7 @@ const fn mma<const E: u32>(
         c,
         sources: [OperandSource::Registers; 2],
         units,
+        least_registers: 0,
     }
 }
 
@@ -305,6 +311,9 @@ const MMA_F64: MatrixInstruction = MatrixInstruction {
     })
 };
 
+/// ptxas 12.8 to 13.4 refuses the dots of 64-bit floats with 16 rows in kernels of which a thread is to have fewer registers.
+pub const REGISTERS_OF_LONG_F64: u32 = 64;
+
 /// … with two rows of 8 lanes and `2^D` summands, four in lanes and the others in registers (PTX ISA, "Matrix Fragments for
 /// mma.m16n8k4, mma.m16n8k8 and mma.m16n8k16 with .f64", sm_90 and later). An H100 multiplies twice as much in a cycle by them as by
 /// `m8n8k4` (docs/objective.md).
@@ -317,6 +326,7 @@ const fn mma_f64<const D: u32>(name: &'static str) -> MatrixInstruction {
         c: Fragment { registers: &[Along(N, 0, 1), Along(M, 3, 4)], lanes: MMA_F64.c.lanes, warps },
         name,
         units: &[(Hopper, Some(128)), (Blackwell, None)],
+        least_registers: REGISTERS_OF_LONG_F64,
         ..MMA_F64
     }
 }
@@ -383,6 +393,7 @@ const fn wgmma<const E: u32>(
         c: Fragment { registers: &[Along(N, 0, 1), Along(M, 3, 4), Along(N, 3, 8)], warps, ..c },
         sources: [OperandSource::Either, OperandSource::Shared],
         units,
+        least_registers: 0,
     }
 }
 
@@ -433,6 +444,7 @@ const fn mfma<const S: u32, const E: u32>(
         c: Fragment { registers, lanes, warps: &[] },
         sources: [OperandSource::Registers; 2],
         units,
+        least_registers: 0,
     }
 }
 
@@ -514,6 +526,7 @@ const fn wmma_rdna3(operand: DotType, sum: DotType) -> MatrixInstruction {
         c: Fragment { registers: &[Along(M, 1, 4)], lanes: &[Along(N, 0, 4), Along(M, 0, 1)], warps: &[] },
         sources: [OperandSource::Registers; 2],
         units: &[(Rdna3, Some(256))],
+        least_registers: 0,
     }
 }
 
@@ -528,6 +541,7 @@ const fn wmma_rdna4(
         b: Fragment { registers: &[Along(K, 0, 3)], lanes: &[Along(N, 0, 4), Along(K, 3, 4)], warps: &[] },
         c: Fragment { registers: &[Along(M, 0, 3)], lanes: &[Along(N, 0, 4), Along(M, 3, 4)], warps: &[] },
         units,
+        least_registers: 0,
         ..wmma_rdna3(operand, sum)
     }
 }

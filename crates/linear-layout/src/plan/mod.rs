@@ -58,7 +58,8 @@ pub use error::{PlanError, PlanResult, Unsupported};
 pub use gather::{Gather, GatherPlan, GatherShared, GatherShuffle, HistogramPlan};
 pub use lds_load::{LaneSources, LdsLoadPlan};
 pub use matrix_instruction::{
-    Bits, DotAxis, Fragment, MatrixFamily, MatrixInstruction, OperandSource, Rate, Role,
+    Bits, DotAxis, Fragment, MatrixFamily, MatrixInstruction, OperandSource, REGISTERS_OF_LONG_F64, Rate,
+    Role,
 };
 pub use reduce::{LocalReduction, ReduceExchange, ReduceHalving, ReducePlan, ReduceShuffle, WarpCombine};
 pub use scan::{Replace, ScanPlan, ScanStep};
