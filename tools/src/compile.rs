@@ -1139,8 +1139,23 @@ impl<'c> Compilation<'_, 'c> {
                     made.inspect_err(|error| tracing::warn!("other text for a kernel is left: {error:#}"))
                         .ok()
                 };
+                let made = occupancy::with_next_text(code, limits, || assemble(code), &other);
+                // So is a bound that leaves an instruction too few registers.
+                let (made, code) = match made {
+                    Ok(made) => (made, Cow::Borrowed(code)),
+                    Err(error) => {
+                        let text = occupancy::unbounded(code);
+                        let Some((made, text)) = text.and_then(|text| Some((assemble(&text).ok()?, text)))
+                        else {
+                            return Err(error);
+                        };
+                        tracing::warn!("a kernel has no bound on its CTAs: {error:#}");
+                        self.keep(Stage::Asm, text.clone())?;
+                        ((made, None), Cow::Owned(text))
+                    }
+                };
+                let code = &*code;
                 let go_on = || self.check_cancelled().is_ok();
-                let made = occupancy::with_next_text(code, limits, || assemble(code), &other)?;
                 let first = occupancy::best_text(code, made, limits, &other, &go_on);
                 let second = self.made.second.as_deref();
                 let Chosen { made, text, tried, place } =

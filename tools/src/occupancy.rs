@@ -153,7 +153,7 @@ fn without_bound(ptx: &[u8], stack: u32) -> Option<Vec<u8>> {
 }
 
 /// The PTX of one kernel without its bound.
-fn unbounded(ptx: &[u8]) -> Option<Vec<u8>> {
+pub fn unbounded(ptx: &[u8]) -> Option<Vec<u8>> {
     let (kernel, _) = only_kernel(ptx)?;
     let begin = ptx[..kernel.bound.start].iter().rposition(|byte| *byte == b'\n')?;
     let mut text = ptx.to_vec();
