@@ -5,6 +5,7 @@ use crate::rules::{Rule, rule};
 use crate::tma;
 use linear_layout::Dim;
 use mlir_host::ir::{TensorType, Value};
+use mlir_host::upstream::{ForOp, IfOp};
 use std::collections::HashSet;
 use ttopt_dialect::tt::ops::{LoadOp, TransOp};
 use ttopt_dialect::ttg::layout::to_linear_layout;
@@ -41,6 +42,10 @@ fn fastest(value: Value<'_>) -> usize {
     // How dimensions were permuted between here and there.
     let mut orders: Vec<Vec<i32>> = Vec::new();
     for _ in 0..MOST {
+        if let Some(handed_on) = handed_on(value) {
+            value = handed_on;
+            continue;
+        }
         let Some(op) = value.def_op() else { break };
         if let Some(trans) = TransOp::cast(op) {
             orders.push(trans.order());
@@ -66,6 +71,19 @@ fn fastest(value: Value<'_>) -> usize {
     dim
 }
 
+/// What a branch gives as `value`, or the iteration of a loop before gave; of two sides the first one.
+fn handed_on(value: Value<'_>) -> Option<Value<'_>> {
+    let Some(op) = value.def_op() else {
+        let block = value.arg_block()?;
+        ForOp::cast(block.parent()?)?;
+        let next = block.terminator()?.operand(value.index().checked_sub(1)?);
+        return Some(next).filter(|next| *next != value);
+    };
+    let gives = IfOp::cast(op).is_some() || ForOp::cast(op).is_some();
+    let end = gives.then(|| op.region(0).first_block()?.terminator())??;
+    (value.index() < end.num_operands()).then(|| end.operand(value.index()))
+}
+
 /// The dimension along which registers, or else lanes, hold neighbours: those are stored together.
 fn fastest_in_layout(ty: TensorType<'_>) -> usize {
     let last = ty.rank().saturating_sub(1);
@@ -88,7 +106,11 @@ fn is_loaded(value: Value<'_>) -> bool {
     let mut value = value;
     loop {
         let Some(op) = value.def_op() else { return true };
-        if let Some(convert) = ConvertLayoutOp::cast(op) {
+        if IfOp::cast(op).is_some()
+            && let Some(side) = handed_on(value)
+        {
+            value = side;
+        } else if let Some(convert) = ConvertLayoutOp::cast(op) {
             value = convert.src();
         } else if let Some(trans) = TransOp::cast(op) {
             value = trans.src();
