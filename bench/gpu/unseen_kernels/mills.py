@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from .common import PROGRAMS, against, arange, case, cdiv, cleared, f8, f32, far, ints, rand, run, uniform, viewed, zeros
 
@@ -65,8 +66,6 @@ def both_before_and_after(a_desc, b_desc, bias_ptr, h_desc, y_desc, M, N, K, BM:
 
 @case
 def mill_that_stays_and_keeps_what_is_before_gelu(m=4096, n=3072, k=1024, programs=PROGRAMS):
-    from triton.tools.tensor_descriptor import TensorDescriptor
-
     a, b, bias = rand(m, k) / 16, rand(n, k), rand(n)
     h, y = zeros(m, n), zeros(m, n)
     boxes = [TensorDescriptor.from_tensor(x, box) for x, box in ((a, [128, 64]), (b, [128, 64]), (h, [128, 128]), (y, [128, 128]))]
@@ -194,18 +193,18 @@ def mill_of_matrices_of_32_between_others_four_a_program(batch=12_001):
 
 
 @triton.jit
-def waves_times_weights(x_ptr, f_ptr, w_ptr, bias_ptr, y_ptr, M, N, F, BM: tl.constexpr, BN: tl.constexpr, BF: tl.constexpr):
+def waves_times_weights(x_ptr, f_ptr, w_ptr, bias_ptr, y_ptr, M, N, FREQ, BM: tl.constexpr, BN: tl.constexpr, BF: tl.constexpr):
     # Cosines and sines of points of three coordinates are made in the loop, two dots a step; weights of sines follow those of cosines.
     m, n, f = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, BF)
     x = tl.load(x_ptr + m * 3, mask=m < M, other=0.0)[:, None]
     y = tl.load(x_ptr + m * 3 + 1, mask=m < M, other=0.0)[:, None]
     z = tl.load(x_ptr + m * 3 + 2, mask=m < M, other=0.0)[:, None]
     acc = tl.zeros((BM, BN), tl.float32)
-    for f0 in range(0, F, BF):
-        fx, fy, fz = tl.load(f_ptr + f0 + f)[None, :], tl.load(f_ptr + F + f0 + f)[None, :], tl.load(f_ptr + 2 * F + f0 + f)[None, :]
+    for f0 in range(0, FREQ, BF):
+        fx, fy, fz = tl.load(f_ptr + f0 + f)[None, :], tl.load(f_ptr + FREQ + f0 + f)[None, :], tl.load(f_ptr + 2 * FREQ + f0 + f)[None, :]
         angle = x * fx + y * fy + z * fz
         wc = tl.load(w_ptr + (f0 + f)[:, None] * N + n[None, :], mask=(n < N)[None, :], other=0.0)
-        ws = tl.load(w_ptr + (F + f0 + f)[:, None] * N + n[None, :], mask=(n < N)[None, :], other=0.0)
+        ws = tl.load(w_ptr + (FREQ + f0 + f)[:, None] * N + n[None, :], mask=(n < N)[None, :], other=0.0)
         acc = tl.dot(tl.cos(angle).to(wc.dtype), wc, acc)
         acc = tl.dot(tl.sin(angle).to(ws.dtype), ws, acc)
     acc = tl.maximum(acc + tl.load(bias_ptr + n, mask=n < N, other=0.0)[None, :], 0.0)

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 import triton
 import triton.language as tl
 
-from .common import against, arange, case, cdiv, f32, far, far8, full, ints, rand, run, uniform, viewed, zeros
+from .common import against, arange, case, cdiv, f32, far, far8, ints, rand, run, uniform, viewed, zeros
 
 
 @triton.jit
@@ -273,7 +273,7 @@ def windows_to_bytes(x_ptr, y_ptr, s_ptr, H, W, C, OW, ROWS: tl.constexpr, B: tl
 
 
 @case
-def weave_windows_of_48_channels_to_rows_of_bytes(b=8, h=112, w=112):
+def weave_windows_of_48_channels_to_rows_of_bytes(b=32, h=112, w=112):
     c = 48
     x = rand(b, h, w, c)
     rows = (h // 2) * (w // 2)
