@@ -26,6 +26,7 @@ def cases():
     from unseen_kernels import courses, heeds, tilings, traffic  # noqa: F401
     from unseen_kernels import descents, laboratory, tenants  # noqa: F401
     from unseen_kernels import foundry, returns, warehouse  # noqa: F401
+    from unseen_kernels import askers, mills, weaves  # noqa: F401
 
     return common.CASES
 
