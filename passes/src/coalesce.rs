@@ -800,13 +800,14 @@ fn layout_for<'c>(
     layouts: &Layouts<'c>,
 ) -> Result<Attr<'c>, String> {
     // Lanes make accesses dense; warps are as good along any dimension, so they leave those that are worked
-    // along where that costs less.
+    // along where that costs less. Of equals the one that was turned furthest: with warps along the slowest dimension a warp
+    // holds what lies together, and what is reduced once more stays within it.
     let mut placements = placements(access, vector, work, layouts);
     let first = placements.next().ok_or("accesses no tensor")??;
     let mut best = (work_in(first, access, work, layouts).unwrap_or(f64::INFINITY), first);
     for layout in placements {
         let layout = layout?;
-        if let Some(cost) = work_in(layout, access, work, layouts).filter(|cost| *cost < best.0) {
+        if let Some(cost) = work_in(layout, access, work, layouts).filter(|cost| *cost <= best.0) {
             best = (cost, layout);
         }
     }
