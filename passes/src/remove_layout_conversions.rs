@@ -9,6 +9,7 @@
 //!    scalars alone stays open (`assign`);
 //! 2. gives open values the layout that their uses ask for, those in deep
 //!    loops first;
+//!    What is expensive to compute, and would be by many threads, is computed once for each element (`once`);
 //! 3. has stores write what they store in the layout that it has where that
 //!    costs less than converting it (`stores`);
 //! 4. moves regions, which compute with each other without conversions, to the
@@ -36,6 +37,7 @@ mod assign;
 mod carry;
 mod dead;
 mod materialize;
+mod once;
 mod plan;
 mod regions;
 mod rematerialize;
@@ -323,6 +325,11 @@ fn decide<'c>(
         assignment.apply(ops)?;
     }
     let mut planner = Planner::with(known.objective.clone(), layouts);
+    let once = once::compute_once(ops, &mut planner, &known.said);
+    if !once.is_empty() {
+        before.get_or_insert_with(|| Before::of(module));
+        once.into_iter().for_each(|(value, layout)| assignment.reassign(value, layout));
+    }
     // Until dots have their layouts, accesses stay where coalescing put them.
     let way = Way { regions: way.regions && !layouts.awaits_instructions(), ..way };
     let homes = if way.regions { regions::homes(ops, &assignment, layouts) } else { Vec::new() };
