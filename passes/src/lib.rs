@@ -64,6 +64,7 @@ pub mod invariant_operands;
 mod ir_util;
 pub mod kernel_decisions;
 pub mod last_use;
+pub mod loads_early;
 pub mod loop_aware_cse;
 pub mod loop_invariant;
 pub mod loop_unroll;

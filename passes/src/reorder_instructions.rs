@@ -21,6 +21,8 @@
 //!
 //! Loads move down across operations at which a function is short of registers (`sink_loads`).
 //!
+//! Loads of few registers that wait for nothing move up across operations at which threads wait for each other (`loads_early`).
+//!
 //! Reductions where tensors take more registers than a thread has are marked to be done line by line
 //! (`ttg.line_by_line`): lanes that share the lines among them need elements of all lines at once.
 
@@ -28,6 +30,7 @@ use crate::analysis::registers::{
     REGISTERS, RESERVED, is_element_by_element, is_short_of_registers, short_of_registers,
 };
 use crate::ir_util::{fills_constant_buffer, is_dot, is_loop, layout_of, operations_in_dominance_order};
+use crate::loads_early::load_early;
 use crate::machine::Machine;
 use crate::plans::{LINE_BY_LINE, scratch_bytes};
 use crate::rules::is_conversion;
@@ -82,6 +85,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
         for function in functions {
             read_late(*function, &target);
             sink_loads(*function, machine.num_warps, &target);
+            load_early(*function, &target);
             mark_reductions(*function, &target);
         }
     }
