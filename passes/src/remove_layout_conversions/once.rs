@@ -19,7 +19,7 @@ const CHEAP: f64 = 100.0;
 
 /// How many times what it takes otherwise computing something in all threads has to cost: of 41 kernels of `unseen_kernels` for which it
 /// costs more at all, those below ran at 0.95 of their speed in the geometric mean on an H200 (a conversion is also a barrier on the way
-/// to addresses, which nothing else fills), from 0.40 to 1.33; the other eleven at 1.11, from 0.97 to 1.88 (`docs/passes.md`).
+/// to addresses, which nothing else fills), from 0.40 to 1.33; the other ten at 1.09, from 0.97 to 1.88 (`docs/passes.md`).
 const DEARER: f64 = 2.5;
 
 /// The values among what `ops`, in dominance order, compute that had better be computed once for each element and converted, and
@@ -38,8 +38,8 @@ pub fn compute_once<'c>(
         if passes_on(result) {
             continue;
         }
-        let Some((to, there)) = elsewhere(op, ty, own, planner) else { continue };
-        let here = weight(op) * here;
+        let Some((to, saved, there)) = elsewhere(op, ty, own, planner) else { continue };
+        let here = weight(op) * here + saved;
         if here < DEARER * there {
             continue;
         }
@@ -52,8 +52,7 @@ pub fn compute_once<'c>(
                 Candidate::new(format!("in {}, by all threads that have one", short(own)), Some(here));
             said.note(
                 op,
-                &Choice::new(&format!("where {} is computed", op.name()), Unit::Cycles, chosen)
-                    .instead(other),
+                &Choice::new(format!("where {} is computed", op.name()), Unit::Cycles, chosen).instead(other),
             );
         }
         moved.push((result, to));
@@ -67,14 +66,14 @@ fn passes_on(value: Value<'_>) -> bool {
     value.uses().any(|(user, _)| user.num_results() == 0 && matches!(rule(user), None | Some(Rule::Control)))
 }
 
-/// The default layout for what `op` gives, in which fewer threads have each element than in its `own`, and the cycles of computing it
-/// there and of converting it, in all iterations.
+/// The default layout for what `op` gives, in which fewer threads have each element than in its `own`, the cycles that its operands then
+/// take less, and those of computing it there and of converting it, in all iterations.
 fn elsewhere<'c>(
     op: Op<'c>,
     ty: TensorType<'c>,
     own: Attr<'c>,
     planner: &mut Planner<'_, 'c>,
-) -> Option<(Attr<'c>, f64)> {
+) -> Option<(Attr<'c>, f64, f64)> {
     let layouts = planner.layouts();
     let shape = ty.shape();
     let to = layouts.default(&shape).ok().filter(|to| *to != own)?;
@@ -88,6 +87,11 @@ fn elsewhere<'c>(
     }
     let computed = planner.working(op, to)? + conversion(with_layout(ty, to)?.as_tensor()?, own, layouts)?;
     let operands = op.operands().map(unconverted).filter(|operand| layout_of(*operand).is_some());
-    let plan = |value| planner.plan(Request { value, layout: to, moves: true }).1;
-    Some((to, weight(op) * computed + operands.map(plan).sum::<Option<f64>>()?))
+    let (mut here, mut there) = (0.0, weight(op) * computed);
+    for value in operands {
+        // What only this needs moves along: what it takes in all threads is saved, too.
+        let cycles = planner.plan(Request { value, layout: to, moves: true }).1?;
+        if cycles < 0.0 { here -= cycles } else { there += cycles }
+    }
+    Some((to, here, there))
 }
