@@ -5,7 +5,7 @@
 //! registers, and what their addresses and masks are computed from, move up to before the first such operation; unless another load, of
 //! more registers, stays behind it in any case.
 
-use crate::analysis::registers::{distinct_elements, short_of_registers, tensor_words};
+use crate::analysis::registers::{distinct_elements, tensor_words};
 use crate::plans::scratch_bytes;
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::FastSet;
@@ -17,7 +17,7 @@ const FEW: u64 = 8;
 /// Registers that all loads may have which move up to one place.
 const MOST: u64 = 16;
 
-/// Moves loads of `function` up.
+/// Moves loads of `function` up, which is nowhere short of registers.
 pub fn load_early(function: Op<'_>, target: &TargetDesc) {
     let mut blocks = Vec::new();
     function.walk(&mut |op| {
@@ -25,15 +25,12 @@ pub fn load_early(function: Op<'_>, target: &TargetDesc) {
         if ReduceOp::cast(op).is_some() || ScanOp::cast(op).is_some() {
             return Walk::Skip;
         }
-        blocks.extend(op.regions().flat_map(|region| region.blocks()));
+        let loads = |block: &Block<'_>| block.ops().any(|op| LoadOp::cast(op).is_some());
+        blocks.extend(op.regions().flat_map(|region| region.blocks()).filter(loads));
         Walk::Advance
     });
     let waits = |op: Op<'_>| scratch_bytes(op, target).is_ok_and(|bytes| bytes > 0);
-    let any = blocks.iter().any(|block| block.ops().any(|op| LoadOp::cast(op).is_some()));
-    // Where registers are short, other loads have moved down.
-    if any && short_of_registers(function, target).is_empty() {
-        blocks.into_iter().for_each(|block| Stretch::default().through(block, &waits));
-    }
+    blocks.into_iter().for_each(|block| Stretch::default().through(block, &waits));
 }
 
 /// Operations of a block behind the first one at which threads wait, up to one that writes memory or may.

@@ -4,7 +4,7 @@ use crate::objective::Conversion;
 use crate::thread_group::ThreadGroup;
 use linear_layout::Encoding;
 use linear_layout::encoding::{Blocked, Slice};
-use linear_layout::target::TargetDesc;
+use linear_layout::target::{TargetDesc, UnknownTarget};
 use mlir_host::asm::Reported;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Context, Op, TensorType};
@@ -54,8 +54,12 @@ pub fn internal(op: Op<'_>, what: impl AsRef<str>) -> Reported {
 pub fn target(module: Op<'_>) -> Result<TargetDesc, Reported> {
     let name = module_attrs::target(module)
         .ok_or_else(|| error(module, "has no \"ttg.target\": run --convert-triton-to-tritongpu first"))?;
-    let target = TargetDesc::parse(name).map_err(|err| error(module, err.to_string()))?;
-    Ok(target.with_registers(module_attrs::max_registers(module)))
+    parsed(module, name).map_err(|err| error(module, err.to_string()))
+}
+
+/// The GPU of this name, as code of `module` may use it.
+fn parsed(module: Op<'_>, name: &str) -> Result<TargetDesc, UnknownTarget> {
+    Ok(TargetDesc::parse(name)?.with_registers(module_attrs::max_registers(module)))
 }
 
 impl Machine {
@@ -74,9 +78,7 @@ impl Machine {
                 module_attrs::NUM_CTAS,
                 module_attrs::num_ctas(module).or(Some(1)),
             )?,
-            target: module_attrs::target(module)
-                .and_then(|name| TargetDesc::parse(name).ok())
-                .map(|target| target.with_registers(module_attrs::max_registers(module))),
+            target: module_attrs::target(module).and_then(|name| parsed(module, name).ok()),
         })
     }
 

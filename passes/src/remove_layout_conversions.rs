@@ -8,8 +8,8 @@
 //!    values has their layout. What is computed from constants, ranges and
 //!    scalars alone stays open (`assign`);
 //! 2. gives open values the layout that their uses ask for, those in deep
-//!    loops first;
-//!    What is expensive to compute, and would be by many threads, is computed once for each element (`once`);
+//!    loops first, but what many threads would compute, and is expensive, the
+//!    default layout, in which each element is computed once (`once`);
 //! 3. has stores write what they store in the layout that it has where that
 //!    costs less than converting it (`stores`);
 //! 4. moves regions, which compute with each other without conversions, to the

@@ -84,8 +84,12 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
         read_in_loops(module, machine.num_warps, &target);
         for function in functions {
             read_late(*function, &target);
-            sink_loads(*function, machine.num_warps, &target);
-            load_early(*function, &target);
+            let short = short_of_registers(*function, &target);
+            if short.is_empty() {
+                load_early(*function, &target);
+            } else {
+                sink_loads(*function, short, machine.num_warps, &target);
+            }
             mark_reductions(*function, &target);
         }
     }

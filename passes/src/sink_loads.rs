@@ -7,9 +7,7 @@
 //! that neither helps stays.
 
 use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
-use crate::analysis::registers::{
-    Spills, UNSEEN_REGISTERS, short_of_registers, spilled_registers, tensor_words,
-};
+use crate::analysis::registers::{Spills, UNSEEN_REGISTERS, spilled_registers, tensor_words};
 use crate::ir_util::{in_block, is_dot, is_loop};
 use linear_layout::target::{TargetDesc, Vendor};
 use mlir_host::hash::{FastMap, FastSet};
@@ -28,12 +26,10 @@ const FEW_WORDS: u64 = 8;
 /// A load before a dot may leave so many times the registers to spill that a load before its use does.
 const FOR_LATENCY: f64 = 1.1;
 
-/// Moves loads of `function`, whose CTAs have `warps` warps, down where that leaves fewer registers to spill.
-pub fn sink_loads<'c>(function: Op<'c>, warps: u64, target: &'c TargetDesc) {
-    let short: FastSet<Op<'c>> = short_of_registers(function, target).into_iter().collect();
-    if short.is_empty() {
-        return;
-    }
+/// Moves loads of `function`, whose CTAs have `warps` warps, down where that leaves fewer registers to spill. `short` are its operations
+/// that are short of registers, one or more.
+pub fn sink_loads<'c>(function: Op<'c>, short: Vec<Op<'c>>, warps: u64, target: &'c TargetDesc) {
+    let short: FastSet<Op<'c>> = short.into_iter().collect();
     // In a loop, what tensors alone have too few registers for is spilled: addresses that it carries come on top. Elsewhere addresses are
     // computed where they are used, and while it is not sure that ptxas spills, loads that are under way early are worth more.
     let spilled = spilled_registers(function, warps, target);

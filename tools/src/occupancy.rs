@@ -695,13 +695,13 @@ fn has_many_registers(cubin: &[u8]) -> Option<bool> {
 fn is_worth_its_own_bound(ptx: &[u8], cubin: &[u8], other: &[u8], capability: u32) -> bool {
     let factor = faster_without_bound(has_many_registers(cubin).unwrap_or(false));
     let Some((kernel, _)) = only_kernel(ptx) else { return false };
-    let meets = kernel.synchronizes && !has_loops(&kernel);
+    let meets = || kernel.synchronizes && !has_loops(&kernel);
     // CTAs of dots have rules of their own ([`with_more_ctas`]).
     let multiplies = has(ptx, &kernel, b"mma.sync") || has(ptx, &kernel, b"wgmma.mma_async");
     let faster = |a, b| {
         is_faster_with_as_many_warps(factor, a, b)
             || !multiplies && is_faster_with_room(a, b)
-            || meets && is_as_fast_alone(a, b)
+            || is_as_fast_alone(a, b) && meets()
     };
     is_faster(ptx, cubin, other, capability, faster) && more_stack(cubin, other) == 0
 }

@@ -1,6 +1,7 @@
 //! What is known about the operands of dots.
 
 use super::plan::{Element, Operand};
+use crate::ir_util::incoming;
 use crate::rules::{Rule, rule};
 use crate::tma;
 use linear_layout::Dim;
@@ -73,15 +74,13 @@ fn fastest(value: Value<'_>) -> usize {
 
 /// What a branch gives as `value`, or the iteration of a loop before gave; of two sides the first one.
 fn handed_on(value: Value<'_>) -> Option<Value<'_>> {
-    let Some(op) = value.def_op() else {
-        let block = value.arg_block()?;
-        ForOp::cast(block.parent()?)?;
-        let next = block.terminator()?.operand(value.index().checked_sub(1)?);
-        return Some(next).filter(|next| *next != value);
-    };
-    let gives = IfOp::cast(op).is_some() || ForOp::cast(op).is_some();
-    let end = gives.then(|| op.region(0).first_block()?.terminator())??;
-    (value.index() < end.num_operands()).then(|| end.operand(value.index()))
+    let around = value.def_op().or_else(|| value.arg_block()?.parent())?;
+    if IfOp::cast(around).is_none() && ForOp::cast(around).is_none() {
+        return None;
+    }
+    // What a loop begins with is an operand of its own.
+    let (end, operand) = incoming(value)?.into_iter().find(|(op, _)| *op != around)?;
+    Some(end.operand(operand)).filter(|next| *next != value)
 }
 
 /// The dimension along which registers, or else lanes, hold neighbours: those are stored together.
