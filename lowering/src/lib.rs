@@ -93,7 +93,7 @@ pub static CONVERT_TO_LLVM: PassDef = PassDef {
 /// ```
 /// use linear_layout::target::Vendor;
 /// let passes = ttopt_lowering::ttgir_to_llvm(Vendor::Nvidia, false);
-/// assert!(passes[3].starts_with("allocate-shared-memory-nv"));
+/// assert!(passes[4].starts_with("allocate-shared-memory-nv"));
 /// ```
 pub fn ttgir_to_llvm(vendor: Vendor, explain: bool) -> Vec<String> {
     match vendor {

@@ -10,7 +10,7 @@ use crate::choice::{Candidate, Choice, Unit, short};
 use crate::ir_util::{is_dot, layout_of, operations_in_dominance_order, with_layout};
 use crate::machine::{Layouts, Machine};
 use crate::objective::{self, Objective, SYNCHRONIZATION, weight, weight_of};
-use crate::plans::{conversion_to, cost_along};
+use crate::plans::{self, conversion_to, cost_along};
 use crate::remove_layout_conversions::{Alternative, Planner, Request, regions_that_stay, unconverted};
 use crate::rules::{Rule, anchor, is_cheap, rule};
 use linear_layout::plan::{Conversion, ConversionPlan};
@@ -156,10 +156,16 @@ fn explain_conversion<'c>(
     planner: &mut Planner<'_, 'c>,
 ) -> Option<Entry<'c>> {
     let (ty, layout) = (from.ty().as_tensor()?, layout_of(to)?);
+    let target = planner.layouts().machine.target.as_ref();
+    let fused = target.and_then(|target| plans::fused_into(op, target));
     let plan = plan(ty, layout, planner.layouts());
     let why = why_it_stayed(op, from, layout, planner);
     let times = weight(op);
     let way = match plan {
+        _ if fused.is_some() => {
+            let kind = "done by the reduction".to_owned();
+            Way { to: layout.to_string(), kind, cycles: 0.0, times }
+        }
         Ok(plan) => Way { to: layout.to_string(), kind: kind(&plan), cycles: plan.cost.cycles, times },
         Err(reason) => Way { to: layout.to_string(), kind: format!("no plan: {reason}"), cycles: 0.0, times },
     };
@@ -292,6 +298,13 @@ fn why_it_stayed<'c>(op: Op<'c>, from: Value<'c>, to: Attr<'c>, planner: &mut Pl
         // Only types have to agree.
         let user = wanted.map_or(String::new(), |(_, user)| format!(", which {user} asks for"));
         return format!("both layouts are one: nothing moves, it only gives the value the type{user}");
+    }
+    let target = planner.layouts().machine.target.as_ref();
+    if let Some(fused) = target.and_then(|target| plans::fused(from.def_op()?, target)) {
+        // (`tritongpu-fuse-reduce-conversions`)
+        let cycles = fused.plan.cost.cycles;
+        let user = wanted.map_or(String::new(), |(_, user)| format!("; wanted by {user}"));
+        return format!("{} gives its result there, in {cycles:.0} cycles{user}", source(value));
     }
     let mut why = match planner.alternative(Request { value, layout: to, moves: true }) {
         Alternative::None => obstacle(value),

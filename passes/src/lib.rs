@@ -58,6 +58,7 @@ mod exchanges;
 pub mod explain_layouts;
 pub mod f32_dot_tc;
 pub mod fence_insertion;
+pub mod fuse_reduce_conversions;
 pub mod global_scratch;
 mod interleaved;
 pub mod invariant_operands;
@@ -119,6 +120,7 @@ pub static PASSES: &[&PassDef] = &[
     &explain_layouts::TRITONGPU_EXPLAIN_LAYOUTS,
     &rewrite_tensor_descriptor_to_pointer::REWRITE_TENSOR_DESCRIPTOR_TO_POINTER,
     &optimize_dot_operands::TRITONGPU_OPTIMIZE_DOT_OPERANDS,
+    &fuse_reduce_conversions::TRITONGPU_FUSE_REDUCE_CONVERSIONS,
     &combine_tensor_select_and_if::TRITONGPU_COMBINE_TENSOR_SELECT_AND_IF,
     &shared_memory::fit::TRITONGPU_FIT_SHARED_MEMORY,
     &cluster_buffers::TRITONGPU_CLUSTER_BUFFERS,

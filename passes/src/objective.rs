@@ -12,6 +12,7 @@ use crate::buffer_accesses::may_be_marked;
 use crate::buffer_plans;
 use crate::ir_util::{is_loop, layout_of, trip_count};
 use crate::machine::{Layouts, Machine};
+use crate::optimize_thread_locality::is_added_up;
 use crate::plans::{self, AccessFacts};
 use crate::rules::{Rule, is_cheap, is_conversion, rule};
 use linear_layout::plan::{AddressFacts, Conversion as Moves, ConversionPlan, VectorPlan};
@@ -320,6 +321,10 @@ impl<'c> Objective<'c> {
         let tensor = |value: Value<'c>| value.ty().as_tensor().and_then(|ty| Some((ty, ty.encoding()?)));
         let rule = rule(op);
         if rule == Some(Rule::Convert) {
+            let fused = target(&layouts.machine).and_then(|target| plans::fused_into(op, target));
+            if fused.is_some_and(|reduce| !is_added_up(reduce)) {
+                return Some(0.0);
+            }
             return match (op.operand(0).ty().as_tensor(), layout_of(op.result(0))) {
                 (Some(ty), Some(to)) => converting(ty, to, layouts),
                 _ => Some(0.0),
@@ -340,6 +345,10 @@ impl<'c> Objective<'c> {
             }
             Some(Rule::Reduce(_) | Rule::Scan | Rule::Gather) => {
                 let Some((_, layout)) = tensor(op.operand(0)) else { return Some(0.0) };
+                // What is added up over a loop takes nothing in it, as long as nothing is converted between.
+                if let Some(fused) = plans::fused(op, target).filter(|_| !is_added_up(op)) {
+                    return Some(fused.plan.cost.cycles);
+                }
                 self.cycles_in(op, layout, layouts)
             }
             Some(Rule::Memory) => {

@@ -337,17 +337,20 @@ fn decide<'c>(
         stores::place(ops, &mut assignment, &mut planner, &known.said);
     }
     let mut moved = false;
-    for _ in 0..if way.regions { REGION_ROUNDS } else { 0 } {
-        let tell = |op, choice: &Choice| known.said.note(op, choice);
-        let told = known.said.asks().then_some(Told { tell: &tell, moves: true });
-        let moves = regions::moves(ops, &assignment, &homes, &mut planner, told);
-        if moves.is_empty() {
-            break;
+    // What reductions give in other layouts comes last: a region that could leave what is reduced in part may first move as a whole.
+    for fuses in [false, true].into_iter().filter(|_| way.regions) {
+        for _ in 0..REGION_ROUNDS {
+            let tell = |op, choice: &Choice| known.said.note(op, choice);
+            let told = known.said.asks().then_some(Told { tell: &tell, moves: true });
+            let moves = regions::moves(ops, &assignment, &homes, &mut planner, (fuses, told));
+            if moves.is_empty() {
+                break;
+            }
+            moved = true;
+            before.get_or_insert_with(|| Before::of(module));
+            moves.into_iter().for_each(|to| assignment.relocate(&to));
+            planner.forget();
         }
-        moved = true;
-        before.get_or_insert_with(|| Before::of(module));
-        moves.into_iter().for_each(|to| assignment.relocate(&to));
-        planner.forget();
     }
     planner.wait_together(materialize::operands_of_dots(ops, &assignment, layouts));
     let rematerialized = rematerialize::rematerialize(ops, &assignment, &mut planner, &known.said);
@@ -385,7 +388,7 @@ pub(crate) fn regions_that_stay<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> Ve
     let stay = std::cell::RefCell::new(Vec::new());
     let tell = |op, choice: &Choice| stay.borrow_mut().push((op, choice.clone()));
     let mut planner = Planner::new(module, layouts);
-    regions::moves(&ops, &assignment, &homes, &mut planner, Some(Told { tell: &tell, moves: false }));
+    regions::moves(&ops, &assignment, &homes, &mut planner, (true, Some(Told { tell: &tell, moves: false })));
     stay.into_inner()
 }
 

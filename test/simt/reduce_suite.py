@@ -1,8 +1,9 @@
 """Reductions in the layouts and shapes of the paper's Table 3 (crates/linear-layout/tests/plan_reduce.rs has nearly
 the same cases): generated TTGIR, compiled and run on the simulator, checked against sums made here.
 
-    reduce_suite.py --ttsim TTSIM --ttc TTC --work DIR [--target cuda:90] [ROW ...]
+    reduce_suite.py --ttsim TTSIM --ttc TTC --work DIR [--target cuda:90] [--converted] [ROW ...]
 
+With --converted sums of rows are converted to another layout before they are stored, which the reduction may do itself.
 Prints for each row its cases, how many are right, and the shared-memory instructions in the code of one thread.
 The paper names neither shapes nor warps of its cases; these are ours.
 """
@@ -75,7 +76,13 @@ def cases(row):
     return [(custom(n, dim), (min(n, 128),) * 2, four) for n, dim in lines]
 
 
-def kernel(layout, shape, warps, target):
+def converted_to(warps, layout):
+    """A layout of so many sums that has neighbours in lanes or in registers, by turns."""
+    held = 1 + len(layout) % 4
+    return f"#ttg.blocked<{{sizePerThread = [{1 << held - 1}], threadsPerWarp = [32], warpsPerCTA = [{warps[0] * warps[1]}], order = [0]}}>"
+
+
+def kernel(layout, shape, warps, target, converted=False):
     """Sums hashed coordinates along the last dimension."""
     n = shape[-1]
     tensor = "x".join(map(str, shape))
@@ -111,17 +118,21 @@ def kernel(layout, shape, warps, target):
     if len(shape) == 1:
         lines.append("tt.store %out, %s : !tt.ptr<i32>")
     else:
-        pointers = f"tensor<{shape[0]}x!tt.ptr<i32>, #row>"
+        to = "#to" if converted else "#row"
+        pointers = f"tensor<{shape[0]}x!tt.ptr<i32>, {to}>"
         lines += [
+            f"%c = ttg.convert_layout %s : {result} -> tensor<{shape[0]}xi32, #to>" if converted else "",
+            f"%n = tt.make_range {{start = 0 : i32, end = {shape[0]} : i32}} : tensor<{shape[0]}xi32, {to}>",
             f"%p = tt.splat %out : !tt.ptr<i32> -> {pointers}",
-            f"%q = tt.addptr %p, %r : {pointers}, tensor<{shape[0]}xi32, #row>",
-            f"tt.store %q, %s : {pointers}",
+            f"%q = tt.addptr %p, %n : {pointers}, tensor<{shape[0]}xi32, {to}>",
+            f"tt.store %q, {'%c' if converted else '%s'} : {pointers}",
         ]
     body = "\n  ".join(lines)
     attrs = f'"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = {warps[0] * warps[1]} : i32'
     slices = ""
     if len(shape) == 2:
         slices = f"#row = {sliced(1, '#l')}\n#column = {sliced(0, '#l')}\n"
+        slices += f"#to = {converted_to(warps, layout)}\n" if converted else ""
     return f"""#l = {layout}
 {slices}module attributes {{{attrs}, ttg.target = "{target}", "ttg.threads-per-warp" = 32 : i32}} {{
 tt.func public @k(%out: !tt.ptr<i32>) {{
@@ -144,7 +155,7 @@ def run(args, name, case):
     folder = args.work / name
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / "k.ttgir"
-    source.write_text(kernel(layout, shape, warps, args.target))
+    source.write_text(kernel(layout, shape, warps, args.target, args.converted))
     code = subprocess.run([args.ttc, source, "--target", args.target, "--emit", "llvm"], capture_output=True, text=True)
     if code.returncode:
         return code.stderr.strip(), 0
@@ -158,6 +169,7 @@ def run(args, name, case):
 def main():
     parser = suite.parser(__doc__)
     parser.add_argument("--target", default="cuda:90")
+    parser.add_argument("--converted", action="store_true")
     parser.add_argument("rows", nargs="*")
     args = parser.parse_args()
     bad = 0

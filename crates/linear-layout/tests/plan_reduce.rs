@@ -2,7 +2,7 @@
 
 mod plan_layouts;
 
-use linear_layout::checker::check_reduce;
+use linear_layout::checker::{check_reduce, check_reduce_to};
 use linear_layout::plan::{Conversion, ConversionPlan, PlanError, ReducePlan, Scope, WarpCombine};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, Encoding, LinearLayout};
@@ -60,6 +60,67 @@ fn many_values_are_shared_among_lanes() {
     let lanes: Vec<(u64, u32)> =
         plan.local.halvings.iter().map(|halving| (halving.lane, halving.bit)).collect();
     assert_eq!(lanes[..4], [(8, 3), (7, 2), (2, 1), (1, 0)]);
+}
+
+/// Without the dimension `axis`, the others numbered again.
+fn without(layout: &LinearLayout, axis: usize) -> LinearLayout {
+    let ins: Vec<Dim> = layout.in_dims().collect();
+    let rest: Vec<Dim> = layout.out_dims().filter(|dim| *dim != Dim::out(axis)).collect();
+    let rest = layout.sublayout(&ins, &rest).unwrap();
+    let ins: Vec<(Dim, u32)> = rest.in_dim_bits().collect();
+    let outs: Vec<(Dim, u32)> = (0..).map(Dim::out).zip(rest.out_dim_bits().map(|out| out.1)).collect();
+    LinearLayout::from_columns(&ins, &outs, rest.columns().to_vec()).unwrap()
+}
+
+fn reduced_to(
+    layout: &LinearLayout,
+    axis: usize,
+    bits: &[u32],
+    result: &LinearLayout,
+    target: &TargetDesc,
+) -> ReducePlan {
+    let plan = ReducePlan::to_layout(layout, Dim::out(axis), bits, None, result, target).unwrap();
+    if let Err(error) = check_reduce_to(&plan, layout, result, bits, target) {
+        panic!(
+            "{error}
+{layout}
+{result}
+{plan}"
+        );
+    }
+    plan
+}
+
+/// Rows of 64 columns: 32 of them in each warp, which 16 lanes reduce. What each lane is left with is its result.
+#[test]
+fn results_stay_with_the_lanes_that_combined_them() {
+    let layout = blocked([1, 4], [2, 16], [4, 1], [128, 64]);
+    let whole = reduced(&layout, 1, &[32]);
+    let shared = ReducePlan::shared_among_lanes(&layout, Dim::out(1), &cuda()).unwrap().unwrap();
+    assert_eq!((shared.in_bits(Dim::REGISTER), shared.zero_mask(Dim::LANE)), (0, 0));
+    let plan = reduced_to(&layout, 1, &[32], &shared, &cuda());
+    assert_eq!((plan.cost.shuffles, plan.shared_instructions(), plan.targets.len()), (8 + 4 + 2 + 1, 0, 1));
+    assert!(plan.cost.cycles < whole.cost.cycles);
+    // One line a lane has nothing to share, and of lines across warps nobody has all.
+    let alone = blocked([1, 4], [2, 16], [4, 1], [8, 64]);
+    assert_eq!(ReducePlan::shared_among_lanes(&alone, Dim::out(1), &cuda()).unwrap(), None);
+    let across = blocked([1, 4], [2, 16], [1, 4], [128, 256]);
+    assert_eq!(ReducePlan::shared_among_lanes(&across, Dim::out(1), &cuda()).unwrap(), None);
+}
+
+/// Parts of lines that warps have go to where results are wanted at once.
+#[test]
+fn parts_of_warps_go_where_the_result_is_wanted() {
+    let layout = blocked([1, 4], [1, 32], [1, 4], [128, 512]);
+    let result = without(&blocked([1, 1], [32, 1], [4, 1], [128, 1]), 1);
+    let plan = reduced_to(&layout, 1, &[32], &result, &cuda());
+    let (apart, target) = (reduced(&layout, 1, &[32]), cuda());
+    let there = ConversionPlan::new(&without(&layout, 1), &result, 32, &target).unwrap();
+    assert!(plan.cost.cycles < apart.cost.cycles + there.cost.cycles, "{plan}\n{apart}\n{there}");
+    // Another shape is no result of this.
+    let other = without(&blocked([1, 1], [32, 1], [4, 1], [64, 1]), 1);
+    let error = ReducePlan::to_layout(&layout, Dim::out(1), &[32], None, &other, &cuda()).unwrap_err();
+    assert!(matches!(error, PlanError::Internal { .. }), "{error}");
 }
 
 /// No lane waits for values of several lines, nor brings what it combined for others to them.
@@ -322,6 +383,20 @@ proptest! {
         for combine in [WarpCombine::Xor, WarpCombine::SMin] {
             let plan = ReducePlan::with_combine(&layout, Dim::out(axis), &[32], Some(combine), &cuda()).unwrap();
             prop_assert!(check_reduce(&plan, &layout, &[32], &cuda()).is_ok(), "{plan}");
+        }
+    }
+
+    #[test]
+    fn any_layout_reduces_to_any_other(
+        (layout, other) in pair(true),
+        axis in 0usize..2,
+        width in 3u32..7,
+        target in any_target(),
+    ) {
+        reduced_to(&layout, axis, &[1 << width], &without(&other, axis), &target);
+        if let Some(shared) = ReducePlan::shared_among_lanes(&layout, Dim::out(axis), &target).unwrap() {
+            let plan = reduced_to(&layout, axis, &[1 << width], &shared, &target);
+            prop_assert_eq!(plan.shared_instructions(), 0);
         }
     }
 

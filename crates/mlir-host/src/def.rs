@@ -269,7 +269,7 @@ pub struct Inputs<'a, 'c> {
     pub ctx: Context<'c>,
     /// All operands.
     pub operands: &'a [Value<'c>],
-    /// Inherent attributes by name.
+    /// Attributes by name; only inherent ones while parsing or building.
     pub attr: &'a dyn Fn(&str) -> Option<Attr<'c>>,
     /// The regions, empty while parsing or building.
     pub regions: &'a [Region<'c>],

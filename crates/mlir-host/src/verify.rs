@@ -1,7 +1,7 @@
 //! Verification derived from definitions, in the order and words of MLIR's own.
 
 use crate::def::{Arity, Blocks, Inputs, OpDef, Presence, ValueDef, VerifyResult};
-use crate::ir::{Attr, Op, Region, Type, Value};
+use crate::ir::{Op, Region, Type, Value};
 use crate::traits::Trait;
 use smallvec::SmallVec;
 
@@ -136,7 +136,10 @@ fn verify_inferred(def: &OpDef, op: Op<'_>) -> VerifyResult {
     let Some(infer) = def.infer else { return Ok(()) };
     let operands: SmallVec<[Value<'_>; 4]> = op.operands().collect();
     let regions: Vec<Region<'_>> = op.regions().collect();
-    let attr = |name: &str| -> Option<Attr<'_>> { op.slot(def.slot(name)?) };
+    let attr = |name: &str| match def.slot(name) {
+        Some(slot) => op.slot(slot),
+        None => op.attr(name),
+    };
     let inputs = Inputs { ctx: op.context(), operands: &operands, attr: &attr, regions: &regions };
     let inferred = infer(&inputs)?;
     let actual: SmallVec<[Type<'_>; 2]> = op.results().map(Value::ty).collect();

@@ -142,7 +142,11 @@ pub fn dot<'c>(inputs: &Inputs<'_, 'c>) -> Inferred<'c> {
     Ok(vec![tensor(inputs, 2)?.ty()])
 }
 
-/// The operands' types without the reduced dimension; scalars when none is left.
+/// The attribute of a `tt.reduce` whose results are in another layout than the operands' without the axis: that layout. Triton's passes
+/// know nothing of it, so it is there only from the passes to LLVM on.
+pub const RESULT_LAYOUT: &str = "ttg.result_layout";
+
+/// The operands' types without the reduced dimension, or with [`RESULT_LAYOUT`]; scalars when none is left.
 pub fn reduce<'c>(inputs: &Inputs<'_, 'c>) -> Inferred<'c> {
     let one = |index: usize| -> Result<Type<'c>, String> {
         let src = tensor(inputs, index)?;
@@ -152,7 +156,11 @@ pub fn reduce<'c>(inputs: &Inputs<'_, 'c>) -> Inferred<'c> {
         if shape.is_empty() {
             return Ok(src.element());
         }
-        make(&shape, src.element(), encoding::reduce(src.encoding(), axis)?)
+        let encoding = match (inputs.attr)(RESULT_LAYOUT) {
+            Some(layout) => Some(layout),
+            None => encoding::reduce(src.encoding(), axis)?,
+        };
+        make(&shape, src.element(), encoding)
     };
     (0..inputs.operands.len()).map(one).collect()
 }

@@ -45,6 +45,7 @@ impl Amd {
 pub fn passes(explain: bool) -> Vec<String> {
     let pass = |name: &str, option: &str| format!("{name}{{{option}={explain}}}");
     vec![
+        "tritongpu-fuse-reduce-conversions".to_owned(),
         "tritonamdgpu-plain-operations".to_owned(),
         "tritongpu-combine-tensor-select-and-if".to_owned(),
         "tritonamdgpu-buffer-accesses".to_owned(),

@@ -107,6 +107,7 @@ fn special_register<'c>(e: &mut Emit<'c>, name: &str) -> Lowered<Value<'c>> {
 pub fn passes(explain: bool) -> Vec<String> {
     let pass = |name: &str, option: &str| format!("{name}{{{option}={explain}}}");
     vec![
+        "tritongpu-fuse-reduce-conversions".to_owned(),
         // Triton's fused loops select from the result of a dot that is still being added to.
         "tritongpu-combine-tensor-select-and-if".to_owned(),
         "tritongpu-allocate-warp-groups".to_owned(),

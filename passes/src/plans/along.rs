@@ -5,11 +5,13 @@ use super::{layout, word_bits};
 use linear_layout::plan::{GatherPlan, HistogramPlan, ReducePlan, ScanPlan, WarpCombine};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
-use mlir_host::ir::{Attr, Block, Op, Type, Value};
+use mlir_host::ir::{Attr, Block, Op, TensorType, Type, Value};
 use mlir_host::match_op;
 use mlir_host::upstream::{AddIOp, AndIOp, MaxSIOp, MaxUIOp, MinSIOp, MinUIOp, OrIOp, XOrIOp};
 use smallvec::SmallVec;
+use ttopt_dialect::tt::infer::RESULT_LAYOUT;
 use ttopt_dialect::tt::ops::{GatherOp, ReduceOp, ScanOp};
+use ttopt_dialect::ttg::ops::ConvertLayoutOp;
 
 /// The dimension that `op` works along.
 fn axis(op: Op<'_>) -> Result<Dim, String> {
@@ -66,7 +68,108 @@ pub const LINE_BY_LINE: &str = "ttg.line_by_line";
 /// # Errors
 /// When there is no plan.
 pub fn reduce(op: Op<'_>, target: &TargetDesc) -> Result<ReducePlan, String> {
-    reduce_from(op, &*layout(op.operand(0).ty())?, target)
+    let source = layout(op.operand(0).ty())?;
+    match op.attr(RESULT_LAYOUT) {
+        Some(_) => reduce_to(op, &source, &*layout(op.result(0).ty())?, target),
+        None => reduce_from(op, &source, target),
+    }
+}
+
+/// How a `tt.reduce` is done whose operands are in the layout `source`, and whose results are wanted in the layout `result`.
+///
+/// # Errors
+/// When there is no plan.
+pub fn reduce_to(
+    op: Op<'_>,
+    source: &LinearLayout,
+    result: &LinearLayout,
+    target: &TargetDesc,
+) -> Result<ReducePlan, String> {
+    ReducePlan::to_layout(source, axis(op)?, &operand_bits(op)?, warp_combine(op), result, target)
+        .map_err(|err| err.to_string())
+}
+
+/// A reduction that gives its results in the layout that they are converted to.
+pub struct Fused<'c> {
+    /// The conversions, of one result each, which nothing else uses.
+    pub conversions: SmallVec<[Op<'c>; 2]>,
+    /// The layout.
+    pub layout: Attr<'c>,
+    /// How it is done.
+    pub plan: ReducePlan,
+}
+
+/// How the reduction `op` gives its results in the layout that they are converted to, if that takes fewer cycles than the reduction and
+/// the conversions apart, and no more shared memory than these.
+pub fn fused<'c>(op: Op<'c>, target: &TargetDesc) -> Option<Fused<'c>> {
+    let (conversions, layout) = converted(op)?;
+    let source = super::layout(op.operand(0).ty()).ok()?;
+    let result = super::layout(conversions.first()?.result(0).ty()).ok()?;
+    let plan = reduce_to(op, &source, &result, target).ok()?;
+    let apart = reduce_from(op, &source, target).ok()?;
+    let (mut cycles, mut bytes) = (apart.cost.cycles, apart.shared_bytes());
+    for conversion in &conversions {
+        let there = super::conversion(conversion.operand(0).ty(), conversion.result(0).ty(), target).ok()?;
+        cycles += there.cost.cycles;
+        bytes = bytes.max(there.shared_bytes());
+    }
+    let pays = plan.cost.cycles < cycles && plan.shared_bytes() <= bytes;
+    pays.then_some(Fused { conversions, layout, plan })
+}
+
+/// The conversions of the results of the reduction `op` beside it, where nothing else uses these and all go to one layout.
+fn converted<'c>(op: Op<'c>) -> Option<(SmallVec<[Op<'c>; 2]>, Attr<'c>)> {
+    ReduceOp::cast(op)?;
+    if op.attr(LINE_BY_LINE).is_some() || op.attr(RESULT_LAYOUT).is_some() {
+        return None;
+    }
+    let mut conversions: SmallVec<[Op<'c>; 2]> = SmallVec::new();
+    for result in op.results().filter(|result| !result.is_unused()) {
+        let mut uses = result.uses();
+        let (user, _) = uses.next()?;
+        let is_beside = ConvertLayoutOp::cast(user).is_some() && user.block() == op.block();
+        if !is_beside || uses.next().is_some() {
+            return None;
+        }
+        conversions.push(user);
+    }
+    let layout =
+        |op: &Op<'c>| -> Option<Attr<'c>> { op.result(0).ty().as_tensor().and_then(TensorType::encoding) };
+    let first = layout(conversions.first()?)?;
+    conversions.iter().all(|op| layout(op) == Some(first)).then_some((conversions, first))
+}
+
+/// The reduction whose results the conversion `op` converts, where [both are one](fused).
+pub fn fused_into<'c>(op: Op<'c>, target: &TargetDesc) -> Option<Op<'c>> {
+    let reduce = op.operand(0).def_op()?;
+    fused(reduce, target).map(|_| reduce)
+}
+
+/// Cycles that a reduction of operands in the layout `source` takes more where it gives its results in the layout `result`; fewer
+/// where that is less than zero.
+///
+/// # Errors
+/// When there is no plan.
+pub fn more_to(
+    op: Op<'_>,
+    source: &LinearLayout,
+    result: &LinearLayout,
+    target: &TargetDesc,
+) -> Result<f64, String> {
+    let there = reduce_to(op, source, result, target)?.cost.cycles;
+    Ok(there - reduce_from(op, source, target)?.cost.cycles)
+}
+
+/// The layout in which lanes have the results of a reduction of operands in the layout `source` if each has its part of them.
+///
+/// # Errors
+/// When there is no plan.
+pub fn shared_among_lanes(
+    op: Op<'_>,
+    source: &LinearLayout,
+    target: &TargetDesc,
+) -> Result<Option<LinearLayout>, String> {
+    ReducePlan::shared_among_lanes(source, axis(op)?, target).map_err(|err| err.to_string())
 }
 
 fn reduce_from(op: Op<'_>, source: &LinearLayout, target: &TargetDesc) -> Result<ReducePlan, String> {

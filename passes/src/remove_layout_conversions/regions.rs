@@ -43,6 +43,7 @@ use ttopt_dialect::ttg::attrs::{encoding, sliced_parent};
 use ttopt_dialect::ttg::layout::equivalent;
 
 mod in_turn;
+mod results;
 #[cfg(test)]
 mod tests;
 
@@ -88,6 +89,8 @@ enum Reach {
     Computed,
     /// To what is computed from its first member, and not to what that is computed from.
     Below,
+    /// Up to reductions, which stay, and to the loads and stores that take less there.
+    Results,
 }
 
 /// A use of a value that has a layout, and the layout that it wants.
@@ -144,6 +147,7 @@ impl Tried<'_> {
             Reach::Cheaper => " with the accesses that gain",
             Reach::Computed => " without its accesses",
             Reach::Below => " apart from what is reduced",
+            Reach::Results => " behind reductions",
         };
         let name = format!("move {}{accesses} to {}", operations(self.members), short(self.layout));
         match self.cycles {
@@ -172,6 +176,10 @@ struct Regions<'a, 'p, 'c> {
     counts: FastMap<(Value<'c>, Attr<'c>), i32>,
     /// What members take in layouts, as far as that was asked.
     works: RefCell<FastMap<(usize, Attr<'c>), Option<f64>>>,
+    /// What reductions take more where they give their results in other layouts, as far as that was asked.
+    given: RefCell<FastMap<results::Given<'c>, Option<f64>>>,
+    /// Whether they may do so.
+    fuses: bool,
     /// Members of moves that were tried, each as often as it was.
     gone: usize,
 }
@@ -254,15 +262,17 @@ fn layout_now<'c>(op: Op<'c>, assignment: &Assignment<'c>, layouts: &Layouts<'c>
 }
 
 /// The moves of one round that make the module of `ops`, in dominance order, cheaper; they are to be made together.
-/// Regions are also tried in the layouts that their loads and stores have at `homes`.
+/// Regions are also tried in the layouts that their loads and stores have at `homes`. With `fuses`, reductions may give their
+/// results in the layouts that these are wanted in (`results`).
 pub fn moves<'c>(
     ops: &[Op<'c>],
     assignment: &Assignment<'c>,
     homes: &[(Op<'c>, Attr<'c>)],
     planner: &mut Planner<'_, 'c>,
-    told: Option<Told<'_, 'c>>,
+    (fuses, told): (bool, Option<Told<'_, 'c>>),
 ) -> Vec<Move<'c>> {
     let mut regions = Regions::of(ops, assignment, planner);
+    regions.fuses = fuses;
     let mut borders = Vec::new();
     for &op in ops.iter().filter(|op| !is_conversion(**op)) {
         regions.connect(op, &mut borders);
@@ -277,7 +287,8 @@ pub fn moves<'c>(
     let in_turn = regions.reduced_in_turn();
     borders.splice(0..0, in_turn);
     let reductions = regions.reductions();
-    if borders.is_empty() && reductions.is_empty() {
+    let shared = if fuses { regions.with_shared_results() } else { Vec::new() };
+    if borders.is_empty() && reductions.is_empty() && shared.is_empty() {
         return Vec::new();
     }
     let mut seeds: Vec<SmallVec<[(usize, Attr<'c>); 4]>> = vec![SmallVec::new(); regions.members.len()];
@@ -296,10 +307,17 @@ pub fn moves<'c>(
         considered.extend(tried.filter(|tried| !tried.is_empty()).map(|tried| (root, tried)));
     }
     let mut left = MOST_BELOW * regions.members.len();
-    for (member, others) in reductions {
+    let reductions = reductions.into_iter().map(|(member, others)| {
         // What is scanned may move with the scan.
         let is_scan = matches!(regions.members[member].rule, Rule::Scan);
         let reaches: &[Reach] = if is_scan { &[Reach::Below, Reach::Computed] } else { &[Reach::Below] };
+        (member, others, reaches)
+    });
+    let shared = shared.into_iter().map(|(member, layout)| {
+        let results: &[Reach] = &[Reach::Results];
+        (member, SmallVec::from_slice(&[layout]), results)
+    });
+    for (member, others, reaches) in shared.chain(reductions).collect::<Vec<_>>() {
         if left == 0 {
             break;
         }
@@ -364,6 +382,8 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
             wants: FastMap::default(),
             counts: FastMap::default(),
             works: RefCell::default(),
+            given: RefCell::default(),
+            fuses: false,
             gone: 0,
         };
         ops.iter().for_each(|op| regions.register(*op));
@@ -638,7 +658,9 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
     fn reaches(&self, member: usize, layout: Attr<'c>, reach: Reach) -> bool {
         match reach {
             Reach::All => true,
-            Reach::Cheaper => !is_access(self.members[member].op) || self.is_cheaper(member, layout),
+            Reach::Cheaper | Reach::Results => {
+                !is_access(self.members[member].op) || self.is_cheaper(member, layout)
+            }
             Reach::Computed | Reach::Below => !is_access(self.members[member].op),
         }
     }
@@ -678,6 +700,7 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
             let above = moves && !(reach == Reach::Below && at == seed.0);
             for (user, number, value) in operands.iter().filter(|_| above) {
                 if let Some(maker) = self.of.get(value)
+                    && !(reach == Reach::Results && matches!(self.members[*maker].rule, Rule::Reduce(_)))
                     && self.wants.get(&(*user, *number)).copied() == layout_of(*value)
                     && let Some(wants) = wanted(op, rule, *number, layout, self.planner)
                 {
@@ -747,13 +770,29 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         }
         for ((value, wants), more) in changed {
             let before = self.counts.get(&(value, wants)).copied().unwrap_or(0);
-            match (before > 0, before + more > 0) {
-                (false, true) => cycles += self.had(value, wants)?,
-                (true, false) => cycles -= self.had(value, wants).unwrap_or(0.0),
+            let all = self.uses.get(&value).map_or(0, Vec::len) as i32;
+            match (before, before + more) {
+                (before, after) if before > 0 && after > 0 && (before == all) != (after == all) => {
+                    cycles += self.had_by(value, wants, after == all)?;
+                    cycles -= self.had_by(value, wants, before == all).unwrap_or(0.0);
+                }
+                (..=0, after @ 1..) => cycles += self.had_by(value, wants, after == all)?,
+                (before @ 1.., ..=0) => {
+                    cycles -= self.had_by(value, wants, before == all).unwrap_or(0.0);
+                }
                 _ => {}
             }
         }
         Some(cycles)
+    }
+
+    /// Cycles of having a value, which stays where it is, in a layout that all of its uses want, or some.
+    fn had_by(&mut self, value: Value<'c>, layout: Attr<'c>, all: bool) -> Option<f64> {
+        let had = self.had(value, layout);
+        match layout_of(value).filter(|have| all && *have != layout) {
+            Some(have) => fewer(had, self.giving(value, have, layout)),
+            None => had,
+        }
     }
 
     /// The part of that for what members do themselves.
@@ -776,8 +815,11 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         let ty = value.ty().as_tensor()?;
         let then = self.layout_then(value, layouts)?;
         let (mut before, mut after): (SmallVec<[Attr<'c>; 4]>, SmallVec<[Attr<'c>; 4]>) = Default::default();
+        // Whether a use wants it where it is, or several want it in different layouts.
+        let mut stays = false;
         for of in self.uses.get(&value).into_iter().flatten() {
             let wants = self.wants_then(of, value, layouts)?;
+            stays |= Some(of.wants) == ty.encoding() || before.iter().any(|other| *other != of.wants);
             if Some(of.wants) != ty.encoding() && !before.contains(&of.wants) {
                 before.push(of.wants);
             }
@@ -787,7 +829,7 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         }
         let mut cycles = 0.0;
         for wants in before {
-            cycles -= self.had(value, wants).unwrap_or(0.0);
+            cycles -= self.had_by(value, wants, !stays).unwrap_or(0.0);
         }
         let ty = with_layout(ty, then)?.as_tensor()?;
         for wants in after {
@@ -807,6 +849,14 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
             members.extend(uses.filter_map(|of| self.users.get(&(of.user, of.number))));
         }
         members.into_iter().map(|member| self.root(member)).collect()
+    }
+}
+
+/// The smaller of two numbers of cycles, of those that are possible.
+fn fewer(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }
 

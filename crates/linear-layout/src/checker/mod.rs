@@ -30,7 +30,7 @@ pub use dot::{check_dot, check_matrix_instruction, check_scaled_dot};
 pub use gather::{check_gather, check_histogram};
 pub use lds_load::check_lds_load;
 pub use memory::{Memory, MemoryReport, execute};
-pub use reduce::check_reduce;
+pub use reduce::{check_reduce, check_reduce_to};
 pub use scan::check_scan;
 pub use shared::check_shared_access;
 pub use tdm::check_tdm;

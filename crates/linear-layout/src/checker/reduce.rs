@@ -25,6 +25,31 @@ pub fn check_reduce(
     elem_bits: &[u32],
     target: &TargetDesc,
 ) -> Result<Cost, CheckError> {
+    check(plan, layout, None, elem_bits, target)
+}
+
+/// The same of a plan with its result in the layout `result` ([`ReducePlan::to_layout`]), whose output dimensions are those of `layout`
+/// without the axis, in their order.
+///
+/// # Errors
+/// As [`check_reduce`].
+pub fn check_reduce_to(
+    plan: &ReducePlan,
+    layout: &LinearLayout,
+    result: &LinearLayout,
+    elem_bits: &[u32],
+    target: &TargetDesc,
+) -> Result<Cost, CheckError> {
+    check(plan, layout, Some(result), elem_bits, target)
+}
+
+fn check(
+    plan: &ReducePlan,
+    layout: &LinearLayout,
+    result: Option<&LinearLayout>,
+    elem_bits: &[u32],
+    target: &TargetDesc,
+) -> Result<Cost, CheckError> {
     let threads = 1u64 << (layout.total_in_bits() - layout.in_bits(Dim::REGISTER));
     let words = elem_bits.iter().map(|bits| u64::from(bits.div_ceil(32))).sum();
     let warps = layout.in_size(Dim::WARP).unwrap_or(1);
@@ -48,13 +73,18 @@ pub fn check_reduce(
         };
         values = run.combine(&exchange.combine, &exchange.gathered, threads, &gathered)?;
     }
-    check_results(plan, layout, &values)?;
+    check_results(plan, layout, result, &values)?;
     count::agree(&run.cost, &plan.cost)?;
     Ok(run.cost)
 }
 
-/// Every register of the result has the whole line of the operand's register with its number.
-fn check_results(plan: &ReducePlan, layout: &LinearLayout, values: &[Vec<Value>]) -> Result<(), CheckError> {
+/// Every register of the result has the whole line of the operand's register with its number, or the line that `wanted` has there.
+fn check_results(
+    plan: &ReducePlan,
+    layout: &LinearLayout,
+    wanted: Option<&LinearLayout>,
+    values: &[Vec<Value>],
+) -> Result<(), CheckError> {
     let rest: Vec<Dim> = layout.out_dims().filter(|&d| d != plan.axis).collect();
     let line_of = |word: u64| {
         let point = layout.unpack_out(word);
@@ -69,11 +99,16 @@ fn check_results(plan: &ReducePlan, layout: &LinearLayout, values: &[Vec<Value>]
     for word in 0..1u64 << layout.total_out_bits() {
         lines.entry(line_of(word)).or_default().push(word);
     }
-    let registers = layout.in_size(Dim::REGISTER).unwrap_or(1);
+    let registers = wanted.unwrap_or(layout).in_size(Dim::REGISTER).unwrap_or(1);
     count::same("registers of the result", plan.targets.len() as u64, registers)?;
     for (t, held) in (0..).zip(values) {
         for (r, &value) in (0..).zip(&plan.targets) {
-            let (line, expected) = (element(&plan.result, r, t), line_of(element(layout, r, t)));
+            // The dimensions that stay are packed in their order in both.
+            let expected = match wanted {
+                Some(wanted) => element(wanted, r, t),
+                None => line_of(element(layout, r, t)),
+            };
+            let line = element(&plan.result, r, t);
             let got = held.get(value as usize);
             if got != lines.get(&line) || got.is_none() || line != expected {
                 let reason = format!("register {r} of thread {t}: {got:?} instead of line {expected}");

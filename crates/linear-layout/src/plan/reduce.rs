@@ -205,7 +205,7 @@ pub struct ReducePlan {
     pub exchange: Option<ReduceExchange>,
     /// For each register of the result, the value that it is.
     pub targets: Vec<u32>,
-    /// The layout of the result: the operand's without the axis.
+    /// The layout of the result: the operand's without the axis, or what was asked for ([`ReducePlan::to_layout`]).
     pub result: LinearLayout,
     /// What it costs, all operands together; combinations not counted.
     pub cost: Cost,
@@ -242,7 +242,57 @@ impl ReducePlan {
         combine: Option<WarpCombine>,
         target: &TargetDesc,
     ) -> PlanResult<ReducePlan> {
-        Self::plan(layout, axis, elem_bits, combine, true, target)
+        Self::plan(layout, axis, elem_bits, combine, (true, None), target)
+    }
+
+    /// As [`with_combine`](Self::with_combine), with the result in the layout `result`, whose output dimensions are those of
+    /// `layout` without the axis, in their order, whatever they are called. What brings partial results of several warps, or those that
+    /// lanes have shared among them, together brings them there, so that nothing is left to convert.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), or a `result` that is no layout of the reduced tensor.
+    pub fn to_layout(
+        layout: &LinearLayout,
+        axis: Dim,
+        elem_bits: &[u32],
+        combine: Option<WarpCombine>,
+        result: &LinearLayout,
+        target: &TargetDesc,
+    ) -> PlanResult<ReducePlan> {
+        Self::plan(layout, axis, elem_bits, combine, (true, Some(result)), target)
+    }
+
+    /// The layout in which lanes have results when they share the values among them as far as they can, each with its part of them,
+    /// so that nothing has to be brought together; its output dimensions are those of the reduced tensor, 0 and up. `None` where lanes
+    /// have nothing to share, or several warps have a part of a line.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn shared_among_lanes(
+        layout: &LinearLayout,
+        axis: Dim,
+        target: &TargetDesc,
+    ) -> PlanResult<Option<LinearLayout>> {
+        let split = Split::new(layout, axis, target)?;
+        if split.across > 0 {
+            return Ok(None);
+        }
+        let local = LocalReduction {
+            registers: split.groups(),
+            shuffles: split.shuffles.clone(),
+            ..LocalReduction::default()
+        };
+        let Some((_, partial)) = split.halved(&local, target) else { return Ok(None) };
+        let outs: Vec<(Dim, u32)> = (0..).map(Dim::out).zip(split.outs.iter().map(|out| out.1)).collect();
+        let parts = [
+            (Dim::REGISTER, &partial.reg),
+            (Dim::LANE, &partial.lane),
+            (Dim::WARP, &partial.warp),
+            (Dim::BLOCK, &partial.block),
+        ];
+        let ins: Vec<(Dim, u32)> = parts.iter().map(|(dim, part)| (*dim, part.len() as u32)).collect();
+        let columns = parts.iter().flat_map(|(_, part)| part.iter().copied());
+        Ok(Some(LinearLayout::from_columns(&ins, &outs, columns.collect::<Vec<_>>())?))
     }
 
     /// As [`with_combine`](Self::with_combine), with no lane that combines values of several lines for others: each line
@@ -257,7 +307,7 @@ impl ReducePlan {
         combine: Option<WarpCombine>,
         target: &TargetDesc,
     ) -> PlanResult<ReducePlan> {
-        Self::plan(layout, axis, elem_bits, combine, false, target)
+        Self::plan(layout, axis, elem_bits, combine, (false, None), target)
     }
 
     fn plan(
@@ -265,18 +315,25 @@ impl ReducePlan {
         axis: Dim,
         elem_bits: &[u32],
         combine: Option<WarpCombine>,
-        shares: bool,
+        (shares, to): (bool, Option<&LinearLayout>),
         target: &TargetDesc,
     ) -> PlanResult<ReducePlan> {
         let combine = combine.filter(|_| matches!(elem_bits, [..=32 | 64]));
         let split = Split::new(layout, axis, target)?;
         let ins: Vec<Dim> = layout.in_dims().collect();
         let rest: Vec<Dim> = layout.out_dims().filter(|&d| d != axis).collect();
-        let result = layout.sublayout(&ins, &rest)?;
+        let result = match to {
+            None => layout.sublayout(&ins, &rest)?,
+            Some(to) => split.named(to)?,
+        };
+        let place = match to {
+            None => split.place(),
+            Some(_) => Place::of(&result, target)?,
+        };
         let (registers, shuffles) = (split.groups(), split.shuffles.clone());
         let local = LocalReduction { registers, shuffles, ..LocalReduction::default() };
         let local = local.with_whole_warp(combine, split.lanes_are_copies(), words_of(elem_bits), target);
-        let targets = split.targets(&result);
+        let targets = place.values_of(result.columns_of(Dim::REGISTER));
         let mut plan = ReducePlan {
             axis,
             local,
@@ -291,7 +348,8 @@ impl ReducePlan {
             cost_of(local, exchange, elem_bits, warps, target)
         };
         let exchange = |local: &LocalReduction, partial: &Distributed| {
-            let to = |lanes: bool| split.exchange(partial, layout, elem_bits, combine, target, lanes);
+            let to =
+                |lanes: bool| split.exchange(partial, &place, layout, (elem_bits, combine), target, lanes);
             let in_registers = to(false)?;
             if split.across == 0 {
                 return Ok::<_, PlanError>(in_registers);
@@ -300,14 +358,15 @@ impl ReducePlan {
             fewest([in_registers, in_lanes], |x| cost(local, Some(x)).cycles)
                 .ok_or(PlanError::Internal { what: "no exchange" })
         };
-        if split.across > 0 {
+        if split.across > 0 || to.is_some() {
             plan.exchange = Some(exchange(&plan.local, &split.partial)?);
         }
         plan.cost = cost(&plan.local, plan.exchange.as_ref());
         if let Some((local, partial)) = split.halved(&plan.local, target).filter(|_| shares) {
             // That every lane reads what the others have takes an exchange of each value at least.
+            let is_gathered = split.across == 0 && to.is_none();
             let gathers =
-                if split.across == 0 { target.cost.shuffle * plan.local.registers.len() as f64 } else { 0.0 };
+                if is_gathered { target.cost.shuffle * plan.local.registers.len() as f64 } else { 0.0 };
             let least = cost(&local, None).cycles + warps as f64 * gathers;
             let wanted = plan.cost.cycles * WORTH_SHARING;
             if least < wanted {
@@ -577,13 +636,26 @@ impl Split {
         self.lines(&self.partial.lane).iter().all(|&c| c == 0)
     }
 
-    /// The value of each register of the result.
-    fn targets(&self, result: &LinearLayout) -> Vec<u32> {
-        let values = Echelon::of(&self.lines(&self.partial.reg));
-        let registers = result.columns_of(Dim::REGISTER);
-        (0..1u64 << registers.len())
-            .map(|r| values.express(f2::mul(registers, r)).unwrap_or(0) as u32)
-            .collect()
+    /// Where the operand's layout without the axis has the results.
+    fn place(&self) -> Place {
+        let p = &self.partial;
+        let lines = |columns: &Vectors| self.lines(columns);
+        Place { values: lines(&p.reg), lane: lines(&p.lane), warp: lines(&p.warp), block: lines(&p.block) }
+    }
+
+    /// `result` with the names that its dimensions have in the operand's layout.
+    fn named(&self, result: &LinearLayout) -> PlanResult<LinearLayout> {
+        let (wanted, have): (Vec<u32>, Vec<u32>) =
+            (self.outs.iter().map(|out| out.1).collect(), result.out_dim_bits().map(|out| out.1).collect());
+        if wanted != have {
+            return Err(PlanError::Internal { what: "the result of a reduction has another shape" });
+        }
+        let (rank, bits) = (result.rank(), result.total_out_bits());
+        if rank != bits {
+            return Err(crate::Error::NotSurjective { rank, bits }.into());
+        }
+        let ins: Vec<(Dim, u32)> = result.in_dim_bits().collect();
+        Ok(LinearLayout::from_columns(&ins, &self.outs, result.columns().to_vec())?)
     }
 
     /// Results that are where `partial` says brought to where they are combined: the axis in registers, or as far as there
@@ -591,17 +663,21 @@ impl Split {
     fn exchange(
         &self,
         partial: &Distributed,
+        place: &Place,
         layout: &LinearLayout,
-        elem_bits: &[u32],
-        combine: Option<WarpCombine>,
+        (elem_bits, combine): (&[u32], Option<WarpCombine>),
         target: &TargetDesc,
         to_lanes: bool,
     ) -> PlanResult<ReduceExchange> {
-        let (mut from, p) = (partial.clone(), &self.partial);
-        let (values, mut lane) = (self.lines(&p.reg), self.lines(&p.lane));
-        let (mut warp, mut block) = (self.lines(&p.warp), self.lines(&p.block));
+        let mut from = partial.clone();
+        let Place { values, mut lane, mut warp, mut block } = place.clone();
+        let copies = lane.iter().all(|&c| c == 0);
         let mut places = self.across;
-        if places == 0 {
+        let within = Echelon::of(&from.reg.iter().chain(&from.lane).copied().collect::<Vectors>());
+        let stays = from.warp == warp
+            && from.block == block
+            && values.iter().chain(&lane).all(|&column| within.contains(column));
+        if places == 0 && stays {
             // Each warp has all that it wants: where several have the same, a place of the axis keeps them apart.
             let mut span = Echelon::of(&values.iter().chain(&lane).copied().collect::<Vectors>());
             let both = warp.iter_mut().zip(&mut from.warp).chain(block.iter_mut().zip(&mut from.block));
@@ -646,8 +722,39 @@ impl Split {
         let conversion = |&bits: &u32| ConversionPlan::new(&partial, &gathered, bits, target);
         let conversions = elem_bits.iter().map(conversion).collect::<PlanResult<Vec<_>>>()?;
         let local = LocalReduction { registers, shuffles, ..LocalReduction::default() };
-        let combine = local.with_whole_warp(combine, self.lanes_are_copies(), words_of(elem_bits), target);
+        let combine = local.with_whole_warp(combine, copies, words_of(elem_bits), target);
         Ok(ReduceExchange { partial, gathered, conversions, combine })
+    }
+}
+
+/// Where results are wanted: columns over the dimensions that stay.
+#[derive(Clone)]
+struct Place {
+    /// Of registers, without those that hold copies.
+    values: Vectors,
+    lane: Vectors,
+    warp: Vectors,
+    block: Vectors,
+}
+
+impl Place {
+    /// Where `result` has them.
+    fn of(result: &LinearLayout, target: &TargetDesc) -> PlanResult<Place> {
+        let order: Vec<Dim> = result.out_dims().collect();
+        let Distributed { reg, mut lane, warp, block, .. } = Distributed::new(result, &order, target)?;
+        lane.truncate(result.in_bits(Dim::LANE) as usize);
+        let independent = f2::independent_columns(&reg);
+        let values =
+            reg.iter().enumerate().filter(|(i, _)| independent >> i & 1 == 1).map(|(_, c)| *c).collect();
+        Ok(Place { values, lane, warp, block })
+    }
+
+    /// The value of each register of a result in whose layout registers have these columns.
+    fn values_of(&self, registers: &[u64]) -> Vec<u32> {
+        let values = Echelon::of(&self.values);
+        (0..1u64 << registers.len())
+            .map(|r| values.express(f2::mul(registers, r)).unwrap_or(0) as u32)
+            .collect()
     }
 }
 
