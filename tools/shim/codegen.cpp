@@ -60,6 +60,20 @@ private:
   bool before = false;
 };
 
+/// How many basic blocks LLVM's register allocator looks at as it splits one live range, in place of 10,000: kernels with a block for each of
+/// hundreds of masked accesses took it minutes. Others have fewer blocks than that. Nothing else says it, and it is the same for all
+/// functions, so it is set once in LLVM's command line, which is a copy of our own.
+void limitSplitting() {
+  static constexpr unsigned Blocks = 300;
+  [[maybe_unused]] static const bool once = [] {
+    auto &options = llvm::cl::getRegisteredOptions();
+    auto found = options.find("grow-region-complexity-budget");
+    if (found != options.end())
+      static_cast<llvm::cl::opt<unsigned> *>(found->second)->setValue(Blocks);
+    return true;
+  }();
+}
+
 /// Addresses computed from one another that instruction selection sees at once.
 constexpr unsigned LongestChain = 16;
 
@@ -308,6 +322,7 @@ LLVMTargetMachineRef ttShortPointerMachine(LLVMTargetRef target, const char *tri
 LLVMMemoryBufferRef ttEmit(LLVMTargetMachineRef raw, LLVMModuleRef module, bool object, const char *const *names,
                            size_t count, size_t *met) {
   auto &machine = *reinterpret_cast<llvm::TargetMachine *>(raw);
+  limitSplitting();
   for (llvm::Function &function : *llvm::unwrap(module))
     cutAddressChains(function);
   bool isPtx = machine.getTargetTriple().isNVPTX();

@@ -730,6 +730,8 @@ const MOST_TRIED: usize = 40_000;
 
 /// Scalar registers that are spilled, to lanes of a vector register, for which only that is tried which is meant for them.
 const FEW_SCALARS: u64 = 8;
+/// Spilled vector registers of which several times as many are beyond help.
+const MANY_SPILLED: u64 = 256;
 
 /// What code generation is tried with at once.
 pub type Attempt = SmallVec<[Saving; 4]>;
@@ -751,7 +753,10 @@ pub fn with_least_spills(
     let halves = machine.get_cpu().to_bytes().starts_with(b"gfx11").then_some(Saving::NoHalves);
     let mut best = Attempt::new();
     let mut tried = vec![Attempt::new()];
-    let most = (MOST_TRIED / length.max(1)).max(1);
+    // Registers that spill far beyond what a thread has take LLVM's allocator much longer, and no way is found around them.
+    let beyond = spills(&code).0 / MANY_SPILLED;
+    let most = MOST_TRIED / length.max(1).saturating_mul(1 + (beyond * beyond) as usize);
+    let most = if beyond <= 1 { most.max(1) } else { most };
     let mut attempt = |attempt: Attempt, best: &mut Attempt| -> Result<()> {
         let (_, scalars) = spills(&code);
         let again = attempt.contains(&Saving::ComputedAgain);

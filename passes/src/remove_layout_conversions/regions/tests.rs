@@ -24,7 +24,7 @@ fn moved(body: &str) -> Vec<String> {
     let wanted =
         ops.iter().rev().find(|op| StoreOp::cast(**op).is_some()).and_then(|op| layout_of(op.operand(0)));
     let homes = homes(&ops, &assignment, &layouts);
-    let moves = moves(&ops, &assignment, &homes, &mut planner, None);
+    let moves = moves(&ops, &assignment, &homes, &mut planner, (false, None));
     assert!(moves.iter().all(|to| Some(to.layout) == wanted));
     moves.iter().map(|to| to.op.name().to_owned()).collect()
 }
