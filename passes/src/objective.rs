@@ -13,7 +13,7 @@ use crate::buffer_plans;
 use crate::ir_util::{is_loop, layout_of, trip_count};
 use crate::machine::{Layouts, Machine};
 use crate::optimize_thread_locality::is_added_up;
-use crate::plans::{self, AccessFacts};
+use crate::plans::{self, AccessFacts, Fused};
 use crate::rules::{Rule, is_cheap, is_conversion, rule};
 use linear_layout::plan::{AddressFacts, Conversion as Moves, ConversionPlan, VectorPlan};
 use linear_layout::target::{CostModel, Direction, TargetDesc};
@@ -243,6 +243,8 @@ impl Total {
 /// Costs of the operations of a module.
 pub struct Objective<'c> {
     module: Op<'c>,
+    /// Whether reductions give their results in the layouts that these are converted to, where that costs less.
+    fuses: bool,
     /// Made when the first access to memory is to be moved.
     analysis: OnceCell<AxisInfoAnalysis<'c>>,
     /// Cycles of accesses to memory.
@@ -260,10 +262,23 @@ impl<'c> Objective<'c> {
     pub fn new(module: Op<'c>) -> Self {
         Self {
             module,
+            fuses: true,
             analysis: OnceCell::new(),
             accesses: RefCell::default(),
             registers: RefCell::default(),
         }
+    }
+
+    /// The same with each conversion counted by itself, so that what operations cost does not depend on what is done with their
+    /// results.
+    pub fn one_by_one(module: Op<'c>) -> Self {
+        Self { fuses: false, ..Self::new(module) }
+    }
+
+    /// The reduction `op` with the conversions of its results, where both are one. (What is added up over a loop costs nothing in it, as
+    /// long as nothing is converted between.)
+    fn fused(&self, op: Op<'c>, target: &TargetDesc) -> Option<Fused<'c>> {
+        plans::fused(op, target).filter(|_| self.fuses && !is_added_up(op))
     }
 
     /// Costs of the operations of `copy`, a copy of the module as it was before it changed: `originals` has the value that
@@ -321,8 +336,8 @@ impl<'c> Objective<'c> {
         let tensor = |value: Value<'c>| value.ty().as_tensor().and_then(|ty| Some((ty, ty.encoding()?)));
         let rule = rule(op);
         if rule == Some(Rule::Convert) {
-            let fused = target(&layouts.machine).and_then(|target| plans::fused_into(op, target));
-            if fused.is_some_and(|reduce| !is_added_up(reduce)) {
+            let reduce = op.operand(0).def_op().zip(target(&layouts.machine));
+            if reduce.is_some_and(|(reduce, target)| self.fused(reduce, target).is_some()) {
                 return Some(0.0);
             }
             return match (op.operand(0).ty().as_tensor(), layout_of(op.result(0))) {
@@ -345,8 +360,7 @@ impl<'c> Objective<'c> {
             }
             Some(Rule::Reduce(_) | Rule::Scan | Rule::Gather) => {
                 let Some((_, layout)) = tensor(op.operand(0)) else { return Some(0.0) };
-                // What is added up over a loop takes nothing in it, as long as nothing is converted between.
-                if let Some(fused) = plans::fused(op, target).filter(|_| !is_added_up(op)) {
+                if let Some(fused) = self.fused(op, target) {
                     return Some(fused.plan.cost.cycles);
                 }
                 self.cycles_in(op, layout, layouts)

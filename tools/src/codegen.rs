@@ -728,10 +728,12 @@ pub enum Saving {
 /// Instructions of LLVM that code is generated for again, all attempts together: where that is two of them it takes seconds.
 const MOST_TRIED: usize = 40_000;
 
+/// Basic blocks of the longest function that is tried in other ways. LLVM's register allocator takes time for each live range in each block: a kernel
+/// with a block for each of hundreds of masked accesses takes it several seconds, and has more registers alive than any order saves.
+const MOST_BLOCKS: u32 = 1024;
+
 /// Scalar registers that are spilled, to lanes of a vector register, for which only that is tried which is meant for them.
 const FEW_SCALARS: u64 = 8;
-/// Spilled vector registers of which several times as many are beyond help.
-const MANY_SPILLED: u64 = 256;
 
 /// What code generation is tried with at once.
 pub type Attempt = SmallVec<[Saving; 4]>;
@@ -753,10 +755,7 @@ pub fn with_least_spills(
     let halves = machine.get_cpu().to_bytes().starts_with(b"gfx11").then_some(Saving::NoHalves);
     let mut best = Attempt::new();
     let mut tried = vec![Attempt::new()];
-    // Registers that spill far beyond what a thread has take LLVM's allocator much longer, and no way is found around them.
-    let beyond = spills(&code).0 / MANY_SPILLED;
-    let most = MOST_TRIED / length.max(1).saturating_mul(1 + (beyond * beyond) as usize);
-    let most = if beyond <= 1 { most.max(1) } else { most };
+    let most = (MOST_TRIED / length.max(1)).max(1);
     let mut attempt = |attempt: Attempt, best: &mut Attempt| -> Result<()> {
         let (_, scalars) = spills(&code);
         let again = attempt.contains(&Saving::ComputedAgain);
@@ -802,6 +801,11 @@ fn orders(function: FunctionValue<'_>) -> Vec<InstructionValue<'_>> {
 /// Instructions of a module.
 pub fn length(module: &Module<'_>) -> usize {
     instructions(module).count()
+}
+
+/// Whether the functions of a module have few enough basic blocks to be tried in other ways.
+pub fn can_be_tried(module: &Module<'_>) -> bool {
+    module.get_functions().all(|function| function.count_basic_blocks() <= MOST_BLOCKS)
 }
 
 /// Whether accesses to memory are spread between matrix instructions in `module`.

@@ -986,9 +986,10 @@ impl<'c> Compilation<'_, 'c> {
             };
         // Code generation changes the module.
         let shown = (object && self.keeps()).then(|| llvm.clone());
+        let can_be_tried = target.vendor == Vendor::Amd && codegen::can_be_tried(&llvm);
         let mut attempt = codegen::Attempt::new();
         let mut code = emit(&llvm, &attempt, kind)?;
-        if target.vendor == Vendor::Amd && codegen::spills(&code) > (0, 0) {
+        if can_be_tried && codegen::spills(&code) > (0, 0) {
             // MLIR does not make the domain of an alias scope twice in a context: it changes a node that is there already.
             let other_context = LlvmContext::create();
             let again = self.optimized_llvm(&other_context, machine, &expected)?;
