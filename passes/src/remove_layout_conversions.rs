@@ -62,6 +62,7 @@ use regions::Told;
 use said::Said;
 use std::cmp::Ordering;
 use std::rc::Rc;
+use ttopt_dialect::tt::ops::ReduceOp;
 
 /// Rounds in which regions move.
 const REGION_ROUNDS: usize = 4;
@@ -338,7 +339,8 @@ fn decide<'c>(
     }
     let mut moved = false;
     // What reductions give in other layouts comes last: a region that could leave what is reduced in part may first move as a whole.
-    for fuses in [false, true].into_iter().filter(|_| way.regions) {
+    let reduces = ops.iter().any(|op| ReduceOp::cast(*op).is_some_and(|_| layout_of(op.result(0)).is_some()));
+    for fuses in [false, true].into_iter().filter(|fuses| way.regions && (reduces || !fuses)) {
         for _ in 0..REGION_ROUNDS {
             let tell = |op, choice: &Choice| known.said.note(op, choice);
             let told = known.said.asks().then_some(Told { tell: &tell, moves: true });
