@@ -10,7 +10,7 @@ use crate::choice::{Candidate, Choice, Unit, short};
 use crate::ir_util::{is_dot, layout_of, operations_in_dominance_order, with_layout};
 use crate::machine::{Layouts, Machine};
 use crate::objective::{self, Objective, SYNCHRONIZATION, weight, weight_of};
-use crate::plans::{self, conversion_to, cost_along};
+use crate::plans::{self, Fused, conversion_to, cost_along};
 use crate::remove_layout_conversions::{Alternative, Planner, Request, regions_that_stay, unconverted};
 use crate::rules::{Rule, anchor, is_cheap, rule};
 use linear_layout::plan::{Conversion, ConversionPlan};
@@ -156,8 +156,7 @@ fn explain_conversion<'c>(
     planner: &mut Planner<'_, 'c>,
 ) -> Option<Entry<'c>> {
     let (ty, layout) = (from.ty().as_tensor()?, layout_of(to)?);
-    let target = planner.layouts().machine.target.as_ref();
-    let fused = target.and_then(|target| plans::fused_into(op, target));
+    let fused = fused(from, planner);
     let plan = plan(ty, layout, planner.layouts());
     let why = why_it_stayed(op, from, layout, planner);
     let times = weight(op);
@@ -283,6 +282,11 @@ fn plan(ty: TensorType<'_>, to: Attr<'_>, layouts: &Layouts<'_>) -> Result<Arc<C
     conversion_to(ty, to, target)
 }
 
+/// The reduction that gives `value` in the layout that it is converted to, if one does (`tritongpu-fuse-reduce-conversions`).
+fn fused<'c>(value: Value<'c>, planner: &Planner<'_, 'c>) -> Option<Fused<'c>> {
+    plans::fused(value.def_op()?, planner.layouts().machine.target.as_ref()?)
+}
+
 /// What ties the source to its layout, and what the other one is wanted for.
 fn why_it_stayed<'c>(op: Op<'c>, from: Value<'c>, to: Attr<'c>, planner: &mut Planner<'_, 'c>) -> String {
     let value = unconverted(from);
@@ -299,9 +303,7 @@ fn why_it_stayed<'c>(op: Op<'c>, from: Value<'c>, to: Attr<'c>, planner: &mut Pl
         let user = wanted.map_or(String::new(), |(_, user)| format!(", which {user} asks for"));
         return format!("both layouts are one: nothing moves, it only gives the value the type{user}");
     }
-    let target = planner.layouts().machine.target.as_ref();
-    if let Some(fused) = target.and_then(|target| plans::fused(from.def_op()?, target)) {
-        // (`tritongpu-fuse-reduce-conversions`)
+    if let Some(fused) = fused(from, planner) {
         let cycles = fused.plan.cost.cycles;
         let user = wanted.map_or(String::new(), |(_, user)| format!("; wanted by {user}"));
         return format!("{} gives its result there, in {cycles:.0} cycles{user}", source(value));

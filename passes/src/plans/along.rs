@@ -139,12 +139,6 @@ fn converted<'c>(op: Op<'c>) -> Option<(SmallVec<[Op<'c>; 2]>, Attr<'c>)> {
     conversions.iter().all(|op| layout(op) == Some(first)).then_some((conversions, first))
 }
 
-/// The reduction whose results the conversion `op` converts, where [both are one](fused).
-pub fn fused_into<'c>(op: Op<'c>, target: &TargetDesc) -> Option<Op<'c>> {
-    let reduce = op.operand(0).def_op()?;
-    fused(reduce, target).map(|_| reduce)
-}
-
 /// Cycles that a reduction of operands in the layout `source` takes more where it gives its results in the layout `result`; fewer
 /// where that is less than zero.
 ///

@@ -271,8 +271,7 @@ pub fn moves<'c>(
     planner: &mut Planner<'_, 'c>,
     (fuses, told): (bool, Option<Told<'_, 'c>>),
 ) -> Vec<Move<'c>> {
-    let mut regions = Regions::of(ops, assignment, planner);
-    regions.fuses = fuses;
+    let mut regions = Regions::of(ops, assignment, planner, fuses);
     let mut borders = Vec::new();
     for &op in ops.iter().filter(|op| !is_conversion(**op)) {
         regions.connect(op, &mut borders);
@@ -370,7 +369,12 @@ fn choice<'c>(had: Attr<'c>, tried: &[Tried<'c>], taken: Option<f64>) -> Option<
 
 impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
     /// All that can move, each in a region of its own.
-    fn of(ops: &[Op<'c>], assignment: &'a Assignment<'c>, planner: &'a mut Planner<'p, 'c>) -> Self {
+    fn of(
+        ops: &[Op<'c>],
+        assignment: &'a Assignment<'c>,
+        planner: &'a mut Planner<'p, 'c>,
+        fuses: bool,
+    ) -> Self {
         let mut regions = Regions {
             planner,
             assignment,
@@ -383,7 +387,7 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
             counts: FastMap::default(),
             works: RefCell::default(),
             given: RefCell::default(),
-            fuses: false,
+            fuses,
             gone: 0,
         };
         ops.iter().for_each(|op| regions.register(*op));
