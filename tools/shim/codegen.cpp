@@ -60,9 +60,9 @@ private:
   bool before = false;
 };
 
-/// How many basic blocks LLVM's register allocator looks at as it splits one live range, in place of 10,000: kernels with a block for each of
-/// hundreds of masked accesses took it minutes. Others have fewer blocks than that. Nothing else says it, and it is the same for all
-/// functions, so it is set once in LLVM's command line, which is a copy of our own.
+/// How many basic blocks LLVM's register allocator looks at as it splits one live range, in place of 10,000: a kernel with 2,048 blocks, for
+/// hundreds of masked accesses, took it half a minute (docs/amd.md). Nothing else says it, and it is the
+/// same for all functions, so it is set once in LLVM's command line, which is a copy of our own.
 void limitSplitting() {
   static constexpr unsigned Blocks = 300;
   [[maybe_unused]] static const bool once = [] {

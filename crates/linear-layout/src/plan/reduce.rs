@@ -277,12 +277,7 @@ impl ReducePlan {
         if split.across > 0 {
             return Ok(None);
         }
-        let local = LocalReduction {
-            registers: split.groups(),
-            shuffles: split.shuffles.clone(),
-            ..LocalReduction::default()
-        };
-        let Some((_, partial)) = split.halved(&local, target) else { return Ok(None) };
+        let Some((_, partial)) = split.halved(&split.local(), target) else { return Ok(None) };
         let outs: Vec<(Dim, u32)> = (0..).map(Dim::out).zip(split.outs.iter().map(|out| out.1)).collect();
         let parts = [
             (Dim::REGISTER, &partial.reg),
@@ -330,9 +325,8 @@ impl ReducePlan {
             None => split.place(),
             Some(_) => Place::of(&result, target)?,
         };
-        let (registers, shuffles) = (split.groups(), split.shuffles.clone());
-        let local = LocalReduction { registers, shuffles, ..LocalReduction::default() };
-        let local = local.with_whole_warp(combine, split.lanes_are_copies(), words_of(elem_bits), target);
+        let local =
+            split.local().with_whole_warp(combine, split.lanes_are_copies(), words_of(elem_bits), target);
         let targets = place.values_of(result.columns_of(Dim::REGISTER));
         let mut plan = ReducePlan {
             axis,
@@ -603,6 +597,12 @@ impl Split {
             group
         };
         (0..1u64 << self.beside.len()).map(group).collect()
+    }
+
+    /// How each warp combines what it has, each exchange on all values.
+    fn local(&self) -> LocalReduction {
+        let (registers, shuffles) = (self.groups(), self.shuffles.clone());
+        LocalReduction { registers, shuffles, ..LocalReduction::default() }
     }
 
     /// `local` with as many exchanges as can be halvings, and the layout of the values that they leave; `None` where there
