@@ -244,7 +244,11 @@ fn along_choice<'c>(op: Op<'c>, layouts: &Layouts<'c>) -> Option<Choice> {
     let (shape, has) = (source.shape(), source.encoding()?);
     let machine = layouts.machine.at(op).ok()?;
     let in_layout = |layout: Attr<'c>| -> Option<Candidate> {
-        let own = cost_along(op, &*to_linear_layout(layout, &shape).ok()?, target).ok()?;
+        let own = if layout == has && rule(op) == Some(Rule::Gather) {
+            plans::gather(op, target).ok()?.cost.cycles
+        } else {
+            cost_along(op, &*to_linear_layout(layout, &shape).ok()?, target).ok()?
+        };
         let there = objective::conversion(source, layout, layouts)?;
         let results = match (axis, result) {
             (Some(axis), Some(_)) => Some(layouts.slice(axis, layout).ok()?),

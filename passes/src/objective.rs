@@ -358,6 +358,10 @@ impl<'c> Objective<'c> {
                 };
                 Some(plan.ok()?.access.cycles(target))
             }
+            // The source need not have the layout of the indices.
+            Some(Rule::Gather) if tensor(op.operand(0)).is_some() => {
+                Some(plans::gather(op, target).ok()?.cost.cycles)
+            }
             Some(Rule::Reduce(_) | Rule::Scan | Rule::Gather) => {
                 let Some((_, layout)) = tensor(op.operand(0)) else { return Some(0.0) };
                 if let Some(fused) = self.fused(op, target) {

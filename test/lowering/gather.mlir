@@ -3,8 +3,9 @@
 
 #lanes = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1], order = [1, 0]}>
 #warps = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [1, 4], order = [1, 0]}>
+#vectors = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
 #line = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
-module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.shared = 1024 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.shared = 4096 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
 
 // A line lies in 16 lanes: the index replaces the lower four bits of the lane.
 // CHECK-LABEL: llvm.func internal @shuffle(
@@ -20,8 +21,9 @@ tt.func private @shuffle(%x: tensor<8x16xf32, #lanes>, %i: tensor<8x16xi32, #lan
   tt.return %g : tensor<8x16xf32, #lanes>
 }
 
+// Lines of 128 elements of 16 bits lie in all banks.
 // CHECK-LABEL: llvm.func @shared(
-// CHECK:         llvm.store %{{.*}}, %{{.*}} : vector<2xi32>, !llvm.ptr<3>
+// CHECK-COUNT-4: llvm.store %{{.*}}, %{{.*}} : i16, !llvm.ptr<3>
 // CHECK-NOT:     !llvm.ptr<3>
 // CHECK:         nvvm.barrier0
 // CHECK:         %[[BITS:.*]] = llvm.and %{{.*}}, %{{.*}} : i32
@@ -35,6 +37,22 @@ tt.func public @shared(%p: tensor<4x128x!tt.ptr<f16>, #warps>, %q: tensor<4x128x
   %i = tt.load %q : tensor<4x128x!tt.ptr<i32>, #warps>
   %g = tt.gather %x[%i] {axis = 1 : i32, allocation.offset = 0 : i32} : (tensor<4x128xf16, #warps>, tensor<4x128xi32, #warps>) -> tensor<4x128xf16, #warps>
   tt.store %p, %g : tensor<4x128x!tt.ptr<f16>, #warps>
+  tt.return
+}
+
+// Whole rows: four elements of a thread have one index, and lie side by side.
+// CHECK-LABEL: llvm.func @rows(
+// CHECK:         nvvm.barrier0
+// CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK-NOT:     !llvm.ptr<3>
+// CHECK:         llvm.return
+tt.func public @rows(%p: tensor<32x32x!tt.ptr<f32>, #vectors>, %q: tensor<32x!tt.ptr<i32>, #ttg.slice<{dim = 1, parent = #vectors}>>) {
+  %x = tt.load %p : tensor<32x32x!tt.ptr<f32>, #vectors>
+  %row = tt.load %q : tensor<32x!tt.ptr<i32>, #ttg.slice<{dim = 1, parent = #vectors}>>
+  %column = tt.expand_dims %row {axis = 1 : i32} : tensor<32xi32, #ttg.slice<{dim = 1, parent = #vectors}>> -> tensor<32x1xi32, #vectors>
+  %i = tt.broadcast %column : tensor<32x1xi32, #vectors> -> tensor<32x32xi32, #vectors>
+  %g = tt.gather %x[%i] {axis = 0 : i32, allocation.offset = 0 : i32} : (tensor<32x32xf32, #vectors>, tensor<32x32xi32, #vectors>) -> tensor<32x32xf32, #vectors>
+  tt.store %p, %g : tensor<32x32x!tt.ptr<f32>, #vectors>
   tt.return
 }
 

@@ -814,7 +814,7 @@ fn gathers() {
         mutation("copies missing", |plan: &mut GatherPlan| shorten(&mut plan.copies)),
     ]);
     all_are_caught(&by_shuffles, mutations, |plan| check_gather(plan, &d, &d, 32, &cuda, &index));
-    let through = GatherPlan::through_shared(&d, &d, Dim::out(1), 16, &cuda).unwrap();
+    let through = GatherPlan::through_shared(&d, (&d, &Indices::default()), Dim::out(1), 16, &cuda).unwrap();
     let memory = |plan: &mut GatherPlan, change: fn(&mut GatherShared)| match &mut plan.gather {
         Gather::Shared(g) => change(g),
         other => panic!("{other:?}"),
@@ -827,12 +827,32 @@ fn gathers() {
         mutation("another offset", move |plan: &mut GatherPlan| memory(plan, |g| g.offsets[0] ^= 1)),
         mutation("another place", move |plan: &mut GatherPlan| memory(plan, |g| g.index.swap(0, 1))),
         mutation("more memory", move |plan: &mut GatherPlan| memory(plan, |g| g.shared_bytes *= 2)),
+        mutation("more conflicts", move |plan: &mut GatherPlan| memory(plan, |g| g.wavefronts *= 2.0)),
+        mutation("two lookups at once", move |plan: &mut GatherPlan| memory(plan, |g| g.vector = 2)),
         mutation("an element not stored", move |plan: &mut GatherPlan| {
             memory(plan, |g| shorten(&mut g.store.access.accesses))
         }),
         mutation("fewer stores", move |plan: &mut GatherPlan| memory(plan, |g| g.store.access.count -= 1)),
     ]);
     all_are_caught(&through, mutations, |plan| check_gather(plan, &d, &d, 16, &cuda, &index));
+    // Whole rows, two elements of each a lookup.
+    let rows = Indices { alike: [Dim::out(1)].into_iter().collect(), ..Indices::default() };
+    let through = GatherPlan::through_shared(&d, (&d, &rows), Dim::out(0), 16, &cuda).unwrap();
+    let alike = |element: u64| (element >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    let mutations = [
+        mutation("one lookup at once", move |plan: &mut GatherPlan| memory(plan, |g| g.vector = 1)),
+        mutation("four lookups at once", move |plan: &mut GatherPlan| memory(plan, |g| g.vector = 4)),
+        mutation("lookups of a load swapped", move |plan: &mut GatherPlan| {
+            memory(plan, |g| g.lookups.swap(0, 1))
+        }),
+        mutation("lookups of two loads swapped", move |plan: &mut GatherPlan| {
+            memory(plan, |g| g.lookups.swap(0, 2))
+        }),
+        mutation("a line that is not aligned", move |plan: &mut GatherPlan| {
+            memory(plan, |g| g.address.warp[0] ^= 1)
+        }),
+    ];
+    all_are_caught(&through, mutations, |plan| check_gather(plan, &d, &d, 16, &cuda, &alike));
 }
 
 #[test]

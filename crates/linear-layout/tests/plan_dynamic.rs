@@ -3,7 +3,7 @@
 mod plan_layouts;
 
 use linear_layout::checker::{check_gather, check_histogram, check_scan};
-use linear_layout::plan::{ConversionPlan, Gather, GatherPlan, HistogramPlan, PlanError, ScanPlan};
+use linear_layout::plan::{ConversionPlan, Gather, GatherPlan, HistogramPlan, Indices, PlanError, ScanPlan};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, Encoding, LinearLayout};
 use plan_layouts::*;
@@ -202,7 +202,8 @@ fn gathered_on(
 ) -> GatherPlan {
     let dim = Dim::out(axis);
     let shuffles = GatherPlan::by_shuffles(source, indices, dim, bits, target).unwrap();
-    let through = GatherPlan::through_shared(source, indices, dim, bits, target).unwrap();
+    let through =
+        GatherPlan::through_shared(source, (indices, &Indices::default()), dim, bits, target).unwrap();
     let plan = GatherPlan::new(source, indices, dim, bits, target).unwrap();
     let index = |element: u64| element.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     for p in shuffles.iter().chain([&through, &plan]) {
@@ -222,6 +223,57 @@ fn short_lines_are_gathered_by_shuffles() {
     let long = blocked([1, 32], [2, 16], [4, 1], [64, 512]);
     let plan = gathered(&long, &long, 1, 32);
     assert!(matches!(plan.gather, Gather::Shared(_)), "{plan}");
+}
+
+#[test]
+fn whole_rows_are_looked_up_by_vectors() {
+    // Rows of 64 elements of 16 bits: a thread has eight neighbours of each, 16 bytes.
+    let layout = blocked([1, 8], [4, 8], [4, 1], [64, 64]);
+    let by = |alike: &[usize], in_place: bool| {
+        let alike = alike.iter().copied().map(Dim::out).collect();
+        let known = Indices { in_place, alike };
+        let plan = GatherPlan::through_shared(&layout, (&layout, &known), Dim::out(0), 16, &cuda()).unwrap();
+        // The packing has the axis last: a row's number is below it for columns.
+        let row = |element: u64| (element >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        check_gather(&plan, &layout, &layout, 16, &cuda(), &row).unwrap();
+        let Gather::Shared(shared) = plan.gather else { panic!("no shared memory") };
+        (shared.vector, shared.wavefronts, plan.cost.loads)
+    };
+    let (vector, wavefronts, loads) = by(&[1], false);
+    assert_eq!((vector, loads), (8, 4));
+    // Four phases of eight lanes; a row has all banks, so lanes of one row never meet.
+    assert!((4.0..8.0).contains(&wavefronts), "{wavefronts}");
+    assert_eq!(by(&[], false).0, 1);
+    // Lines along the axis are no rows.
+    assert_eq!(by(&[0], false).0, 1);
+}
+
+#[test]
+fn lines_shorter_than_those_of_indices_are_looked_up_in_place() {
+    let (source, indices) =
+        (blocked([1, 1], [32, 1], [4, 1], [32, 1]), blocked([1, 1], [16, 2], [4, 1], [32, 2]));
+    let known = Indices { in_place: true, ..Indices::default() };
+    let plan = GatherPlan::through_shared(&source, (&indices, &known), Dim::out(1), 32, &cuda()).unwrap();
+    check_gather(&plan, &source, &indices, 32, &cuda(), &|_| 0).unwrap();
+}
+
+#[test]
+fn lanes_that_banks_keep_apart_do_not_meet() {
+    // Each lane has a column of its own, in a bank of its own, whatever row it looks up.
+    let across = blocked([1, 1], [1, 32], [4, 1], [64, 32]);
+    let wavefronts = |layout: &LinearLayout, in_place: bool| {
+        let known = Indices { in_place, ..Indices::default() };
+        let plan = GatherPlan::through_shared(layout, (layout, &known), Dim::out(0), 32, &cuda()).unwrap();
+        let Gather::Shared(shared) = plan.gather else { panic!("no shared memory") };
+        shared.wavefronts
+    };
+    assert_eq!(wavefronts(&across, false), 1.0);
+    // Lanes along the axis meet as 32 throws into 32 bins do, and two and two at most where they look up their own elements.
+    let along = blocked([1, 1], [32, 1], [1, 4], [1024, 4]);
+    assert!((3.0..4.0).contains(&wavefronts(&along, false)), "{}", wavefronts(&along, false));
+    // Of a line of 64 words each bank has two.
+    assert_eq!(wavefronts(&blocked([1, 1], [32, 1], [1, 4], [64, 32]), false), 2.0);
+    assert!(wavefronts(&along, true) <= 2.0, "{}", wavefronts(&along, true));
 }
 
 #[test]
@@ -306,7 +358,9 @@ fn indices_have_the_shape_of_the_source_but_along_the_axis() {
 fn memory_of_a_gather_has_the_rows_that_threads_store_in_a_row() {
     let rows = blocked([1, 4], [2, 16], [4, 1], [16, 64]);
     for axis in [0, 1] {
-        let plan = GatherPlan::through_shared(&rows, &rows, Dim::out(axis), 32, &cuda()).unwrap();
+        let plan =
+            GatherPlan::through_shared(&rows, (&rows, &Indices::default()), Dim::out(axis), 32, &cuda())
+                .unwrap();
         let Gather::Shared(shared) = &plan.gather else { panic!("{plan}") };
         let coords = |bit| shared.memory.basis_coords(Dim::OFFSET, bit).unwrap();
         for bit in 0..10 {

@@ -174,8 +174,10 @@ fn through_shared<'c>(
     let line = l.thread_number(&plan.address, scale)?;
     let byte = l.emit.int(8);
     let mut found = Found::new();
-    for (register, offset) in plan.lookups.iter().zip(&plan.offsets) {
-        let index = index_of(indices, *register)?;
+    let vector = plan.vector.max(1) as usize;
+    for (registers, offset) in plan.lookups.chunks(vector).zip(plan.offsets.iter().step_by(vector)) {
+        let Some(first) = registers.first() else { continue };
+        let index = index_of(indices, *first)?;
         let mut at = line;
         if *offset != 0 {
             let offset = l.emit.const_i32((offset * scale) as i64)?;
@@ -185,9 +187,13 @@ fn through_shared<'c>(
             at = l.emit.xor(at, chosen)?;
         }
         let ptr = l.emit.gep(scratch, at, byte)?;
-        let loaded = l.target.load_shared(&mut l.emit, ptr, 1, bits)?;
-        let Some(word) = loaded.first().copied() else { return unsupported("nothing was loaded") };
-        found.insert(*register, from_word(l, word, element)?);
+        let loaded = l.target.load_shared(&mut l.emit, ptr, registers.len(), bits)?;
+        if loaded.len() != registers.len() {
+            return unsupported("a lookup gives other elements than the plan says");
+        }
+        for (register, word) in registers.iter().zip(loaded) {
+            found.insert(*register, from_word(l, word, element)?);
+        }
     }
     Ok(found)
 }

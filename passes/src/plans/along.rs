@@ -2,15 +2,18 @@
 //! histograms.
 
 use super::{layout, word_bits};
-use linear_layout::plan::{GatherPlan, HistogramPlan, ReducePlan, ScanPlan, WarpCombine};
+use crate::ir_util::splat_constant;
+use crate::rules::{Rule, is_cheap, is_conversion, rule};
+use linear_layout::plan::{GatherPlan, HistogramPlan, Indices, ReducePlan, ScanPlan, WarpCombine};
 use linear_layout::target::TargetDesc;
 use linear_layout::{Dim, LinearLayout};
+use mlir_host::hash::FastSet;
 use mlir_host::ir::{Attr, Block, Op, TensorType, Type, Value};
 use mlir_host::match_op;
 use mlir_host::upstream::{AddIOp, AndIOp, MaxSIOp, MaxUIOp, MinSIOp, MinUIOp, OrIOp, XOrIOp};
 use smallvec::SmallVec;
 use ttopt_dialect::tt::infer::RESULT_LAYOUT;
-use ttopt_dialect::tt::ops::{GatherOp, ReduceOp, ScanOp};
+use ttopt_dialect::tt::ops::{GatherOp, ReduceOp, ScanOp, SplatOp};
 use ttopt_dialect::ttg::ops::ConvertLayoutOp;
 
 /// The dimension that `op` works along.
@@ -199,13 +202,86 @@ fn combining(op: Op<'_>) -> u64 {
     ops.filter(|op| op.num_results() > 0).map(instructions).sum()
 }
 
+/// Values that are looked at to find out what an index is computed from.
+const MOST_VALUES: usize = 64;
+
+/// Whether `value` is computed from positions and scalars alone.
+fn from_positions(value: Value<'_>) -> bool {
+    let (mut open, mut seen) = (vec![value], FastSet::default());
+    while let Some(value) = open.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        let Some(op) = value.def_op().filter(|op| is_cheap(*op) || is_conversion(*op)) else { return false };
+        if seen.len() > MOST_VALUES {
+            return false;
+        }
+        open.extend(op.operands().filter(|operand| operand.ty().as_tensor().is_some()));
+    }
+    true
+}
+
+/// The dimensions along which all elements of `value` are equal, by what it is broadcast from.
+fn alike(value: Value<'_>) -> SmallVec<[Dim; 4]> {
+    let dims = alike_dims(value, &mut 0);
+    (0..64).filter(|dim| dims >> dim & 1 == 1).map(Dim::out).collect()
+}
+
+/// The same as bits, when so many values have been looked at.
+fn alike_dims(value: Value<'_>, seen: &mut usize) -> u64 {
+    let (Some(ty), Some(op)) = (value.ty().as_tensor(), value.def_op()) else { return 0 };
+    *seen += 1;
+    let sizes = |ty: TensorType<'_>| ty.shape().into_iter().take(64).collect::<SmallVec<[i64; 4]>>();
+    let shape = sizes(ty);
+    let ones = (0..).zip(&shape).fold(0u64, |ones, (dim, size)| ones | u64::from(*size == 1) << dim);
+    let all = (1u64 << shape.len().min(63)) - 1;
+    let Some(rule) = rule(op).filter(|_| *seen <= MOST_VALUES) else { return ones };
+    let mut of = |number: usize| alike_dims(op.operand(number), seen);
+    let own = match rule {
+        Rule::Source if SplatOp::cast(op).is_some() || splat_constant(value).is_some() => all,
+        Rule::Broadcast => {
+            let from = op.operand(0).ty().as_tensor().map(sizes).unwrap_or_default();
+            let repeated = (0..).zip(&from).zip(&shape).filter(|((_, from), to)| **from == 1 && **to > 1);
+            of(0) | repeated.fold(0, |dims, ((dim, _), _)| dims | 1 << dim)
+        }
+        Rule::ExpandDims(axis) => {
+            let (below, inner) = ((1u64 << axis) - 1, of(0));
+            inner & below | (inner & !below) << 1 | 1 << axis
+        }
+        Rule::Convert => of(0),
+        Rule::Same if is_cheap(op) => {
+            let tensors = (0..op.num_operands()).filter(|i| op.operand(*i).ty().as_tensor().is_some());
+            tensors.fold(all, |dims, number| dims & of(number))
+        }
+        _ => 0,
+    };
+    (own | ones) & all
+}
+
+/// What is known of the indices of a gather.
+fn known_indices(op: Op<'_>) -> Indices {
+    Indices { in_place: from_positions(op.operand(1)), alike: alike(op.operand(1)) }
+}
+
 /// How a `tt.gather` is done.
 ///
 /// # Errors
 /// When there is no plan.
 pub fn gather(op: Op<'_>, target: &TargetDesc) -> Result<GatherPlan, String> {
-    let (source, indices) = (op.operand(0).ty(), op.operand(1).ty());
-    GatherPlan::new(&*layout(source)?, &*layout(indices)?, axis(op)?, word_bits(source)?, target)
+    gather_between(op, &*layout(op.operand(0).ty())?, &*layout(op.operand(1).ty())?, target)
+}
+
+/// The same where its source and its indices have these layouts.
+///
+/// # Errors
+/// When there is no plan.
+pub fn gather_between(
+    op: Op<'_>,
+    source: &LinearLayout,
+    indices: &LinearLayout,
+    target: &TargetDesc,
+) -> Result<GatherPlan, String> {
+    GatherPlan::of(source, (indices, &known_indices(op)), axis(op)?, word_bits(op.operand(0).ty())?, target)
         .map_err(|err| err.to_string())
 }
 
@@ -224,8 +300,7 @@ pub fn cost_along(op: Op<'_>, source: &LinearLayout, target: &TargetDesc) -> Res
                 == op.operand(0).ty().as_tensor().map(|ty| ty.shape());
             let own = layout(indices)?;
             let indices = if alike { source } else { &*own };
-            let plan = GatherPlan::new(source, indices, axis(op)?, word_bits(op.operand(0).ty())?, target);
-            Ok(plan.map_err(|err| err.to_string())?.cost.cycles)
+            Ok(gather_between(op, source, indices, target)?.cost.cycles)
         },
         _ => Err(format!("{} is not along a dimension", op.name())),
     })
@@ -240,14 +315,16 @@ pub struct KindAlong<'c> {
     warp_combine: Option<WarpCombine>,
     /// Instructions that combine two elements, and the results that are used, where that counts.
     combining: Option<(u64, SmallVec<[usize; 2]>)>,
+    indices: Option<Indices>,
 }
 
 /// Operations of one kind cost the same in the same layout.
 pub fn kind_along(op: Op<'_>) -> KindAlong<'_> {
     let warp_combine = if ReduceOp::cast(op).is_some() { warp_combine(op) } else { None };
     let combining = ScanOp::cast(op).map(|_| (combining(op), wanted(op).collect()));
+    let indices = GatherOp::cast(op).map(|_| known_indices(op));
     let operands = op.operands().map(Value::ty).collect();
-    KindAlong { name: op.name_id(), attrs: op.attrs(), operands, warp_combine, combining }
+    KindAlong { name: op.name_id(), attrs: op.attrs(), operands, warp_combine, combining, indices }
 }
 
 /// How a `tt.histogram` is done.

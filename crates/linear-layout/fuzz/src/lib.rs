@@ -193,7 +193,10 @@ pub fn gather(bytes: &[u8]) {
         for indices in [&a, &b] {
             let plans = [
                 Some(GatherPlan::new(&a, indices, axis, elem_bits, &target).expect("a gather")),
-                Some(GatherPlan::through_shared(&a, indices, axis, elem_bits, &target).expect("a gather")),
+                Some(
+                    GatherPlan::through_shared(&a, (indices, &Indices::default()), axis, elem_bits, &target)
+                        .expect("a gather"),
+                ),
                 GatherPlan::by_shuffles(&a, indices, axis, elem_bits, &target).expect("a gather, or none"),
             ];
             for plan in plans.into_iter().flatten() {

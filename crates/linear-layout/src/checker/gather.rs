@@ -44,9 +44,12 @@ pub(super) fn between<'a>(
     Ok(&detour.layout)
 }
 
-/// How often as many wavefronts words at random take as words side by side: 32 throws into 32 bins hit the fullest
+/// How often as many wavefronts additions to bins at random take as to bins side by side: 32 throws into 32 bins hit the fullest
 /// bin 3.5 times on average.
 const RANDOM: f64 = 3.5;
+/// Warps whose lanes draw indices to find out how many wavefronts lookups take, and how far off a plan may be.
+const DRAWS: u64 = 400;
+const OFF: f64 = 0.25;
 
 /// Executes a gather of elements of `elem_bits` with the given index for each element of the index tensor (its
 /// coordinates packed in the order of the dimensions, the axis last). Returns the cost that was counted.
@@ -78,7 +81,13 @@ pub fn check_gather(
             let read = plan.copies.get(r as usize).copied().unwrap_or(u32::MAX);
             let got = match &plan.gather {
                 Gather::Shuffle(g) => shuffled(g, &from, read, at, t)?,
-                Gather::Shared(g) => looked_up(g, &holders(&g.memory, order.clone()), read, at, t)?,
+                Gather::Shared(g) => {
+                    // A load has the index of its first lookup.
+                    let place = g.lookups.iter().position(|&l| l == read).unwrap_or(0);
+                    let first = g.lookups.get(place - place % g.vector.max(1) as usize).unwrap_or(&read);
+                    let at = index(to.element((*first).into(), t)?) % size;
+                    looked_up(g, &holders(&g.memory, order.clone()), read, at, t)?
+                }
             };
             if got != expected {
                 return Err(CheckError::WrongElement { register: r, thread: t, got: Some(got), expected });
@@ -93,7 +102,7 @@ pub fn check_gather(
         Gather::Shuffle(g) => shuffle_cost(g, looked_up, words, warps, target)?,
         Gather::Shared(g) => {
             count::same("lookups", g.lookups.len() as u64, looked_up.count() as u64)?;
-            lookup_cost(g, source, words, warps, target)?
+            lookup_cost(g, (source, indices), words, warps, target)?
         }
     };
     count::add(&mut cost, &own);
@@ -131,7 +140,58 @@ fn looked_up(
     memory.place(offset, t.block % g.memory.in_size(Dim::BLOCK).unwrap_or(1))
 }
 
-/// One shuffle for each candidate, one select fewer, and an instruction for each bit of the index.
+/// The different distances that bits move by.
+fn distances(moved: impl Iterator<Item = i64>) -> u64 {
+    moved.collect::<std::collections::BTreeSet<i64>>().len() as u64
+}
+
+/// Wavefronts of a lookup of one word by a warp whose lanes draw indices, on average.
+fn drawn_wavefronts(
+    g: &GatherShared,
+    indices: &LinearLayout,
+    target: &TargetDesc,
+) -> Result<f64, CheckError> {
+    let bytes = loaded(g);
+    let service = target.service(bytes, Direction::Load, false);
+    let all: Vec<Dim> = indices.out_dims().collect();
+    let asked = holders(indices, all);
+    let bits = u64::from(g.store.access.storage_bits.max(8));
+    let (mut seed, mut sum) = (0x9e37_79b9_7f4a_7c15_u64, 0);
+    for _ in 0..DRAWS {
+        // Lanes with replicas of an index draw one.
+        let mut drawn: Vec<(u64, u64)> = Vec::new();
+        // A phase of the first lane.
+        let mut words: Vec<u64> = Vec::new();
+        for nth in 0..1u64 << service.lanes.len() {
+            let lane = service.lanes.iter().enumerate().filter(|(bit, _)| nth >> bit & 1 == 1);
+            let t = Threads { lane: lane.fold(0, |lane, (_, l)| lane ^ l), warp: 0, block: 0 };
+            let element = asked.element(0, t)?;
+            let known = drawn.iter().find(|(other, _)| *other == element).map(|(_, at)| *at);
+            let at = known.unwrap_or_else(|| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                seed >> 33
+            });
+            drawn.push((element, at));
+            let bits_of = g.index.iter().enumerate().filter(|&(bit, _)| at >> bit & 1 == 1);
+            let offset = bits_of.fold(number(&g.address, t), |o, (_, x)| o ^ x);
+            let first = offset * bits / 8 / u64::from(target.bank_width);
+            words.extend(first..first + u64::from(bytes / target.bank_width));
+        }
+        words.sort_unstable();
+        words.dedup();
+        let in_bank = |bank| words.iter().filter(|w| *w % u64::from(service.banks) == bank).count();
+        sum += (0..u64::from(service.banks)).map(in_bank).max().unwrap_or(0);
+    }
+    Ok((target.lanes >> service.lanes.len()) as f64 * sum as f64 / DRAWS as f64)
+}
+
+/// Bytes of one load, a word at least.
+fn loaded(g: &GatherShared) -> u32 {
+    let several = if g.vector > 1 { g.vector * g.store.access.storage_bits.max(8) / 8 } else { 0 };
+    several.max(4)
+}
+
+/// One shuffle for each candidate, one select fewer, and an instruction for each bit of the index that chooses among these.
 fn shuffle_cost(
     g: &GatherShuffle,
     looked_up: impl Iterator<Item = u32>,
@@ -145,7 +205,8 @@ fn shuffle_cost(
         count::same("candidates", candidates, 1 << g.register_bits.len())?;
         cost.shuffles += candidates * words;
         cost.selects += (candidates - 1) * words;
-        cost.address_ops += (g.lane_bits.len() + g.register_bits.len()) as u64;
+        let moved = g.lane_bits.iter().map(|(bit, lane)| i64::from(*lane) - i64::from(*bit));
+        cost.address_ops += distances(moved) + g.register_bits.len() as u64;
     }
     let alu = (cost.selects + cost.address_ops) as f64 * target.cost.alu;
     let each = cost.shuffles as f64 * target.cost.shuffle + alu;
@@ -156,7 +217,7 @@ fn shuffle_cost(
 /// One load of a word at random, and one address, for each lookup; the store of everything before a barrier.
 fn lookup_cost(
     g: &GatherShared,
-    source: &LinearLayout,
+    (source, indices): (&LinearLayout, &LinearLayout),
     words: u64,
     warps: u64,
     target: &TargetDesc,
@@ -166,19 +227,44 @@ fn lookup_cost(
         g.memory.in_size(Dim::OFFSET).unwrap_or(1) * u64::from(g.store.access.storage_bits.max(8)) / 8;
     count::same("bytes of shared memory", bytes, g.shared_bytes)?;
     let (stored, n) = (&g.store.access, g.lookups.len() as u64);
-    let word_lanes = 1u64 << target.phase_lanes(4, Direction::Load).len();
-    let reads = n * words * (u64::from(target.lanes) / word_lanes);
-    let load =
-        reads as f64 * RANDOM * target.cost.wavefront + n as f64 * (target.cost.issue + target.cost.alu);
+    // What one load takes lies side by side.
+    let (vector, words) = (u64::from(g.vector.max(1)), if g.vector > 1 { 1 } else { words });
+    for load in g.offsets.chunks(g.vector.max(1) as usize) {
+        if !load.iter().copied().eq((0..load.len() as u64).map(|k| load[0] + k)) {
+            return Err(CheckError::Malformed("lookups of one load lie apart".into()));
+        }
+    }
+    let aligned = |offset: &u64| offset.is_multiple_of(vector);
+    let bases = g.address.lane.iter().chain(&g.address.warp).chain(&g.address.block).chain(&g.index);
+    if !n.is_multiple_of(vector) || !bases.chain(g.offsets.iter().step_by(vector as usize)).all(aligned) {
+        return Err(CheckError::Malformed("a load is not aligned".into()));
+    }
+    let loads = n / vector;
+    let word_lanes = 1u64 << target.phase_lanes(loaded(g), Direction::Load).len();
+    let reads = loads * words * (u64::from(target.lanes) / word_lanes);
+    let drawn = drawn_wavefronts(g, indices, target)?;
+    if (g.wavefronts / drawn - 1.0).abs() > OFF {
+        let reason = format!("a lookup is said to take {} wavefronts, and takes {drawn}", g.wavefronts);
+        return Err(CheckError::Malformed(reason));
+    }
+    let scale = u64::from(stored.storage_bits.max(8) / 8);
+    let bits = (0..64).flat_map(|to| (0..g.index.len()).map(move |bit| (bit, to)));
+    let moved = bits.filter(|(bit, to)| (g.index[*bit] * scale) >> to & 1 == 1);
+    // A shift, and what takes a mask and XORs, for each distance; and what adds the offset.
+    let moved = (2 * distances(moved.map(|(bit, to)| to - bit as i64)) + 1) * loads;
+    let wavefronts = (loads * words) as f64 * g.wavefronts;
+    let load = wavefronts * target.cost.wavefront
+        + loads as f64 * target.cost.issue
+        + moved as f64 * target.cost.alu;
     let store = count::checked_cycles(stored, target);
     Ok(Cost {
         cycles: 1.5 * target.cost.shared_latency + target.cost.block_barrier + warps as f64 * (store + load),
         stores: stored.count,
-        loads: n,
+        loads,
         barriers: 1,
         permutes: stored.packing_ops,
-        address_ops: stored.address_ops + n,
-        wavefronts: stored.wavefronts + (reads as f64 * RANDOM) as u64,
+        address_ops: stored.address_ops + moved,
+        wavefronts: stored.wavefronts + wavefronts as u64,
         minimum_wavefronts: stored.minimum + reads,
         ..Cost::default()
     })

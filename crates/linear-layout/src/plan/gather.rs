@@ -17,13 +17,22 @@ use crate::plan::{PlanError, PlanResult, ThreadMasks, Unsupported, fewest};
 use crate::target::{Direction, TargetDesc};
 use crate::{Dim, LinearLayout};
 
-/// How many wavefronts a warp takes that reads words at random: the expected number of hits of the bank
+/// How many wavefronts a warp takes that adds to bins at random: the expected number of hits of the bank
 /// that is hit most, 32 throws into 32 bins.
 const RANDOM_CONFLICTS: f64 = 3.5;
 
 /// Bits of what memory keeps together where it is swizzled, and how many of these a row has.
 const UNIT_BITS: u32 = 128;
 const ROW_UNITS: u32 = 8;
+
+/// What is known of the indices of a gather: by default nothing, so that each lane looks up an element of its line at random.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Indices {
+    /// They follow from positions: lanes look up what lies as their own elements do, as where lines are shifted.
+    pub in_place: bool,
+    /// Dimensions, other than that of the gather, along which all are equal, as where whole rows are gathered.
+    pub alike: SmallVec<[Dim; 4]>,
+}
 
 /// A gather within warps (paper, Section 5.5).
 ///
@@ -42,7 +51,7 @@ pub struct GatherShuffle {
 }
 
 /// A gather through shared memory: store everything, look up each index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct GatherShared {
     /// From `offset`, in elements, and `block` to the dimensions of the source. A block looks an element up
@@ -52,18 +61,22 @@ pub struct GatherShared {
     pub store: SharedAccessPlan,
     /// Lookups of one thread: the registers of the result that are not copies.
     pub lookups: Vec<u32>,
+    /// So many of them, one after the other, are one load: they have one index, and lie side by side.
+    pub vector: u32,
     /// Where the line of a thread's register 0 begins: its part of the offset, in elements.
     pub address: ThreadBases,
     /// XORed into it for each lookup.
     pub offsets: Vec<u64>,
     /// XORed into it for each bit of the index that is set.
     pub index: Vec<u64>,
+    /// Wavefronts of one load of a warp, of one word of each element where these have several, as expected.
+    pub wavefronts: f64,
     /// Bytes of shared memory of one block.
     pub shared_bytes: u64,
 }
 
 /// How a gather is done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Gather {
     /// By shuffles.
     Shuffle(GatherShuffle),
@@ -90,12 +103,10 @@ pub struct GatherPlan {
 }
 
 impl GatherPlan {
-    /// The cheaper plan for a source in the layout `source` and indices, and a result, in the layout
-    /// `indices`. The shapes may differ along the axis only.
+    /// [`of`](Self::of) for indices at random.
     ///
     /// # Errors
-    /// No such axis, shapes that differ elsewhere, layouts that are not surjective, more lanes than the
-    /// target has, or more elements in a block than its shared memory holds where shuffles do not do.
+    /// As [`of`](Self::of).
     pub fn new(
         source: &LinearLayout,
         indices: &LinearLayout,
@@ -103,8 +114,24 @@ impl GatherPlan {
         elem_bits: u32,
         target: &TargetDesc,
     ) -> PlanResult<GatherPlan> {
+        Self::of(source, (indices, &Indices::default()), axis, elem_bits, target)
+    }
+
+    /// The cheaper plan for a source in the layout `source` and indices, and a result, in the layout
+    /// `indices`. The shapes may differ along the axis only.
+    ///
+    /// # Errors
+    /// No such axis, shapes that differ elsewhere, layouts that are not surjective, more lanes than the
+    /// target has, or more elements in a block than its shared memory holds where shuffles do not do.
+    pub fn of(
+        source: &LinearLayout,
+        (indices, known): (&LinearLayout, &Indices),
+        axis: Dim,
+        elem_bits: u32,
+        target: &TargetDesc,
+    ) -> PlanResult<GatherPlan> {
         let shuffle = Self::by_shuffles(source, indices, axis, elem_bits, target)?;
-        match (shuffle, Self::through_shared(source, indices, axis, elem_bits, target)) {
+        match (shuffle, Self::through_shared(source, (indices, known), axis, elem_bits, target)) {
             (Some(shuffle), Ok(shared)) if shuffle.cost.cycles > shared.cost.cycles => Ok(shared),
             (Some(shuffle), _) => Ok(shuffle),
             (None, shared) => shared,
@@ -152,7 +179,8 @@ impl GatherPlan {
         let words = u64::from(elem_bits.div_ceil(32));
         let mut cost = Cost { shuffles: (results * words) << registers.len(), ..Cost::default() };
         cost.selects = results * words * ((1 << registers.len()) - 1);
-        cost.address_ops = results * (lane_bits.len() as u64 + registers.len() as u64);
+        let moved = moving(lane_bits.iter().map(|(bit, lane)| (*bit, 1 << lane)));
+        cost.address_ops = results * (moved + registers.len() as u64);
         let each = ShuffleInstruction::for_index(target).cycles(target);
         let warps = (1u64 << i.warp.len()) as f64;
         cost.cycles = target.cost.shuffle_latency
@@ -170,7 +198,7 @@ impl GatherPlan {
     /// As [`new`](Self::new).
     pub fn through_shared(
         source: &LinearLayout,
-        indices: &LinearLayout,
+        (indices, known): (&LinearLayout, &Indices),
         axis: Dim,
         elem_bits: u32,
         target: &TargetDesc,
@@ -188,9 +216,15 @@ impl GatherPlan {
         // Memory holds what one block holds; the order of dimensions that stores widest.
         let last_first: Vec<Dim> = std::iter::once(axis).chain(rest.iter().rev().copied()).collect();
         let axis_last: Vec<Dim> = rest.iter().rev().copied().chain([axis]).collect();
-        let lookups = distinct_registers(&i);
+        let registers = distinct_registers(&i);
         let words = u64::from(elem_bits.div_ceil(32));
-        let reads = lookups.len() as u64 * words * Served::vector(4, Direction::Load, target).phases();
+        let n = registers.len() as u64;
+        let alike = order.iter().fold((0, 0), |(bits, below), dim| {
+            let own =
+                if known.alike.contains(dim) { f2::low_mask(source.out_bits(*dim)) << below } else { 0 };
+            (bits | own, below + source.out_bits(*dim))
+        });
+        let alike = alike.0 & !mask;
         let mut ways = Vec::with_capacity(4);
         for order in [last_first, axis_last] {
             for swizzled in [false, true] {
@@ -198,43 +232,85 @@ impl GatherPlan {
                 let store =
                     SharedAccessPlan::new(source, &memory, elem_bits.max(8), Direction::Store, target)?;
                 let line = Lines::new(&memory, axis, mask)?;
-                let lane: SmallVec<[u64; 6]> = line.of(&i.lane)?;
-                let each = lookup_wavefronts(&lane, store.access.storage_bits.max(8), target);
-                let wavefronts = (lookups.len() as u64 * words) as f64 * each;
-                ways.push((memory, store, line, lane, wavefronts));
+                let index = line.of_index()?;
+                let starts = Starts {
+                    lane: line.of(&i.lane)?,
+                    warp: line.of(&i.warp)?,
+                    block: line.of_blocks(&i.block)?,
+                };
+                let bits = store.access.storage_bits.max(8);
+                let together = together(&i, &line, (&starts, &index), alike, &registers, bits)?;
+                let loads = n >> together.len();
+                // Words of one load.
+                let (bytes, words) =
+                    if together.is_empty() { (4, words) } else { (bits << together.len() >> 3, 1) };
+                let served = Served::vector(bytes.max(4), Direction::Load, target);
+                let bits = u64::from(bits);
+                let expected = if known.in_place {
+                    // Indices may be more than the elements of a line.
+                    let inside = f2::low_mask(s.out_bits);
+                    let own: PlanResult<SmallVec<[u64; 6]>> =
+                        i.lane.iter().map(|c| line.offset(c & inside)).collect();
+                    let own = own?;
+                    served.wavefronts(|at| Some(f2::mul(&own, at) * bits / 8)) as f64
+                } else {
+                    expected_wavefronts(&served, &i.lane, &starts.lane, &index, bits)
+                };
+                let scaled = index.iter().map(|to| to * (bits / 8));
+                // Shifts, what takes a mask and XORs, and what adds the offset.
+                let moved = loads * (2 * moving((0..).zip(scaled)) + 1);
+                let read = (loads * words) as f64 * target.cost.wavefront;
+                // Rows that are permuted alike have the same index in all lanes.
+                let same = served.wavefronts(|at| Some(f2::mul(&starts.lane, at) * bits / 8)) as f64;
+                let takes = |wavefronts: f64| {
+                    store.cycles(target)
+                        + wavefronts * read
+                        + loads as f64 * target.cost.issue
+                        + moved as f64 * target.cost.alu
+                };
+                let cost = Cost {
+                    stores: store.access.count,
+                    loads,
+                    barriers: 1,
+                    permutes: store.access.packing_ops,
+                    address_ops: store.access.address_ops + moved,
+                    wavefronts: store.access.wavefronts + ((loads * words) as f64 * expected) as u64,
+                    minimum_wavefronts: store.access.minimum + loads * words * served.phases(),
+                    cycles: takes(expected),
+                    ..Cost::default()
+                };
+                let by = takes(expected.max(same));
+                ways.push(((memory, store, line), (starts, index, together), (expected, cost), by));
             }
         }
-        let cycles = |(_, store, _, _, wavefronts): &(_, SharedAccessPlan, _, _, f64)| {
-            store.cycles(target) + wavefronts * target.cost.wavefront
-        };
-        let (memory, store, line, lane, _) =
-            fewest(ways, cycles).ok_or(PlanError::Internal { what: "no order of memory" })?;
-        let address = ThreadBases { lane, warp: line.of(&i.warp)?, block: line.of_blocks(&i.block)? };
-        let registers: Vectors = line.of(&i.reg)?;
-        let offsets = lookups.iter().map(|&r| f2::mul(&registers, r.into())).collect();
-        let index = line.of_index()?;
+        let ((memory, store, line), (starts, index, together), (wavefronts, mut cost), _) =
+            fewest(ways, |way| way.3).ok_or(PlanError::Internal { what: "no order of memory" })?;
+        let Starts { lane, warp, block } = starts;
+        let address = ThreadBases { lane, warp, block };
+        let first = registers.iter().filter(|&&r| together.iter().all(|bit| r >> bit & 1 == 0));
+        let beside = |x: u32| together.iter().enumerate().fold(0, |r, (k, bit)| r | (x >> k & 1) << bit);
+        let vector = 1u32 << together.len();
+        let lookups: Vec<u32> = first.flat_map(|r| (0..vector).map(move |x| r | beside(x))).collect();
+        let columns: Vectors = line.of(&i.reg)?;
+        let offsets = lookups.iter().map(|&r| f2::mul(&columns, r.into())).collect();
         let bytes = u64::from(store.access.storage_bits.max(8) / 8);
         let shared_bytes = fitting(bytes.checked_shl(memory.in_bits(Dim::OFFSET)), target)?;
-        let n = lookups.len() as u64;
-        let cost = Cost {
-            stores: store.access.count,
-            loads: n,
-            barriers: 1,
-            permutes: store.access.packing_ops,
-            address_ops: store.access.address_ops + n,
-            wavefronts: store.access.wavefronts + (reads as f64 * RANDOM_CONFLICTS) as u64,
-            minimum_wavefronts: store.access.minimum + reads,
-            ..Cost::default()
-        };
-        let load = reads as f64 * RANDOM_CONFLICTS * target.cost.wavefront
-            + n as f64 * (target.cost.issue + target.cost.alu);
         let warps = (1u64 << i.warp.len()) as f64;
-        let fixed = 1.5 * target.cost.shared_latency + target.cost.block_barrier;
-        let mut cost = Cost { cycles: fixed + warps * (store.cycles(target) + load), ..cost };
+        cost.cycles = 1.5 * target.cost.shared_latency + target.cost.block_barrier + warps * cost.cycles;
         if let Some(detour) = &detour {
             detour.add_to(&mut cost, target);
         }
-        let shared = GatherShared { memory, store, lookups, address, offsets, index, shared_bytes };
+        let shared = GatherShared {
+            memory,
+            store,
+            lookups,
+            vector,
+            address,
+            offsets,
+            index,
+            wavefronts,
+            shared_bytes,
+        };
         let gather = Gather::Shared(Box::new(shared));
         Ok(GatherPlan { axis, gather, detour, copies: i.representatives(), cost, target: target.name })
     }
@@ -267,13 +343,53 @@ impl fmt::Display for GatherPlan {
                 writeln!(f, "gather along {} within warps: {n} for each result", self.axis)?;
             }
             Gather::Shared(g) => {
-                let (bytes, n) = (Count(g.shared_bytes, "byte"), Count(g.lookups.len() as u64, "lookup"));
-                writeln!(f, "gather along {} through {bytes} of shared memory, {n}", self.axis)?;
+                let n = g.lookups.len() as u64 / u64::from(g.vector.max(1));
+                let (bytes, n) = (Count(g.shared_bytes, "byte"), Count(n, "lookup"));
+                write!(f, "gather along {} through {bytes} of shared memory, {n}", self.axis)?;
+                let of = if g.vector > 1 { format!(" of {} elements", g.vector) } else { String::new() };
+                writeln!(f, "{of}")?;
                 write!(f, "  store: {}", g.store)?;
             }
         }
         write_cost(f, &self.cost, self.target)
     }
+}
+
+/// Where the lines of threads begin, as offsets.
+struct Starts {
+    lane: SmallVec<[u64; 6]>,
+    warp: SmallVec<[u64; 6]>,
+    block: SmallVec<[u64; 6]>,
+}
+
+/// Bits of a register's number that one load looks up together, the one that lies next first: indices are equal along the dimensions
+/// of `alike`, and elements side by side in memory, at an aligned offset. `registers` are those that hold no copies.
+fn together(
+    i: &Distributed,
+    line: &Lines,
+    (starts, index): (&Starts, &[u64]),
+    alike: u64,
+    registers: &[u32],
+    bits: u32,
+) -> PlanResult<SmallVec<[u32; 4]>> {
+    let mut found: SmallVec<[u32; 4]> = SmallVec::new();
+    let columns: Vectors = line.of(&i.reg)?;
+    let others = starts.lane.iter().chain(&starts.warp).chain(&starts.block).chain(index);
+    let all = others.fold(0, |all, offset| all | offset);
+    while bits << (found.len() + 1) <= UNIT_BITS {
+        let next = 1u64 << found.len();
+        let is_next = |bit: &u32| {
+            let (column, to) = (i.reg[*bit as usize], columns[*bit as usize]);
+            column & !alike == 0 && to == next && registers.contains(&(1 << bit))
+        };
+        let Some(bit) = (0..i.reg.len() as u32).find(is_next) else { break };
+        let apart = columns.iter().enumerate().all(|(other, to)| other as u32 == bit || to & next == 0);
+        if all & next != 0 || !apart {
+            break;
+        }
+        found.push(bit);
+    }
+    Ok(found)
 }
 
 /// Where elements lie in the memory of the block that holds them, packed with the axis last.
@@ -372,12 +488,70 @@ fn own_columns(d: &Distributed) -> Vectors {
     d.reg.iter().chain(&d.lane).chain(&d.warp).copied().collect()
 }
 
-/// Wavefronts of a lookup of a word by lanes whose lines begin at these offsets of elements of `bits` bits, by which memory is chosen: as
-/// many as expected of random indices, or as there are where all lanes look up the same index, as along rows that are permuted alike.
-fn lookup_wavefronts(lane: &[u64], bits: u32, target: &TargetDesc) -> f64 {
-    let served = Served::vector(4, Direction::Load, target);
-    let alike = served.wavefronts(|at| Some(f2::mul(lane, at) * u64::from(bits) / 8));
-    (alike as f64).max(served.phases() as f64 * RANDOM_CONFLICTS)
+/// How many different distances bits of a number are moved by, `(bit, to)`: those that move by the same distance move together.
+fn moving(pairs: impl IntoIterator<Item = (u32, u64)>) -> u64 {
+    let mut distances: SmallVec<[i64; 8]> = SmallVec::new();
+    for (bit, mut to) in pairs {
+        while to != 0 {
+            let distance = i64::from(to.trailing_zeros()) - i64::from(bit);
+            if !distances.contains(&distance) {
+                distances.push(distance);
+            }
+            to &= to - 1;
+        }
+    }
+    distances.len() as u64
+}
+
+/// Wavefronts that a lookup by a warp is expected to take, of a word or of several side by side. Lanes hold indices in the layout of
+/// the columns `lanes`; their lines begin at the offsets `starts`, and an index adds any combination of `index`, in elements of `bits`
+/// bits.
+///
+/// What indices add reaches some words of a line, in some of the banks. Lines that the banks tell apart never meet; those of one
+/// group of banks do, and so do lanes of one line unless they look up one word.
+fn expected_wavefronts(served: &Served, lanes: &[u64], starts: &[u64], index: &[u64], bits: u64) -> f64 {
+    // Several words lie in aligned groups of banks.
+    let width = served.bytes.max(served.bank_width);
+    let word = |offset: u64| offset * bits / u64::from(8 * width);
+    let groups_of_banks = u64::from(served.line_bytes() / width);
+    let bank =
+        |words: &Vectors| -> Vectors { words.iter().map(|word| word & (groups_of_banks - 1)).collect() };
+    let together = &served.service.lanes;
+    let lookups = f2::rank(&together.iter().map(|lane| f2::mul(lanes, *lane)).collect::<Vectors>());
+    let drawn: Vectors = index.iter().map(|to| word(*to)).collect();
+    let begun = together.iter().map(|lane| word(f2::mul(starts, *lane)));
+    let all: Vectors = begun.chain(drawn.iter().copied()).collect();
+    let (words, banks) = (f2::rank(&drawn), f2::rank(&bank(&drawn)));
+    let (lines, groups) = (f2::rank(&all) - words, f2::rank(&bank(&all)) - banks);
+    let (words, each) = (f64::from(1u32 << words), f64::from(1u32 << (lookups - lines)));
+    // Different words of a line that its lanes look up.
+    let different = words * (1.0 - (1.0 - 1.0 / words).powf(each));
+    let of_group = f64::from(1u32 << (lines - groups));
+    let most = of_group * words / f64::from(1u32 << banks);
+    served.phases() as f64 * fullest(of_group * different, 1 << banks, 1 << groups).min(most)
+}
+
+/// How often the bin is hit that is hit most, as expected, when each of `groups` groups of `bins` bins is thrown at `throws` times.
+/// Bins are taken to be hit independently, which is near what they are.
+fn fullest(throws: f64, bins: u32, groups: u32) -> f64 {
+    let of = |throws: u32| -> f64 {
+        if bins == 1 {
+            return throws.into();
+        }
+        // The chance of just so many hits of one bin, and of so many at least.
+        let odds = 1.0 / (f64::from(bins) - 1.0);
+        let mut hit = (1.0 - 1.0 / f64::from(bins)).powf(throws.into());
+        let (mut at_least, mut most) = (1.0, 0.0);
+        for hits in 1..=throws {
+            at_least = f64::max(at_least - hit, 0.0);
+            hit *= odds * f64::from(throws - hits + 1) / f64::from(hits);
+            let certain = hits <= throws.div_ceil(bins);
+            most += if certain { 1.0 } else { 1.0 - (1.0 - at_least).powf((bins * groups).into()) };
+        }
+        most
+    };
+    let (less, part) = (throws as u32, throws.fract());
+    of(less) * (1.0 - part) + if part > 0.0 { of(less + 1) * part } else { 0.0 }
 }
 
 /// The elements that the threads of one block hold, in the order of `order`, fastest first; `outs` are the

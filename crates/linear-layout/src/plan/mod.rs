@@ -55,7 +55,7 @@ pub use dot::{
     ScaledDotPlan, products_at_once,
 };
 pub use error::{PlanError, PlanResult, Unsupported};
-pub use gather::{Gather, GatherPlan, GatherShared, GatherShuffle, HistogramPlan};
+pub use gather::{Gather, GatherPlan, GatherShared, GatherShuffle, HistogramPlan, Indices};
 pub use lds_load::{LaneSources, LdsLoadPlan};
 pub use matrix_instruction::{
     Bits, DotAxis, Fragment, MatrixFamily, MatrixInstruction, OperandSource, REGISTERS_OF_LONG_F64, Rate,
