@@ -15,7 +15,7 @@
 //!   [`machine`] which blocked layouts fit the machine.
 //! * [`thread_group`] has the warps that run an operation together, [`warp_groups`] gives partitions theirs.
 //! * [`optimize_thread_locality`] keeps sums over loops in threads,
-//!   [`reduce_data_duplication`] and [`reorder_instructions`] say where data is
+//!   [`reduce_data_duplication`], [`arrange_buffers`] and [`reorder_instructions`] say where data is
 //!   while it waits for its use.
 //! * [`estimate`] counts what a program of a launch asks of the GPU.
 //! * [`explain_layouts`] says why layouts are what they are, [`choice`] what was chosen and what else would have cost.
@@ -44,6 +44,7 @@
 
 pub mod accelerate_matmul;
 pub mod analysis;
+pub mod arrange_buffers;
 pub mod async_wait_counts;
 pub mod buffer_accesses;
 pub mod buffer_plans;
@@ -116,6 +117,7 @@ pub static PASSES: &[&PassDef] = &[
     &remove_layout_conversions::TRITONGPU_REMOVE_LAYOUT_CONVERSIONS,
     &optimize_thread_locality::TRITONGPU_OPTIMIZE_THREAD_LOCALITY,
     &reduce_data_duplication::TRITONGPU_REDUCE_DATA_DUPLICATION,
+    &arrange_buffers::TRITONGPU_ARRANGE_BUFFERS,
     &reorder_instructions::TRITONGPU_REORDER_INSTRUCTIONS,
     &explain_layouts::TRITONGPU_EXPLAIN_LAYOUTS,
     &rewrite_tensor_descriptor_to_pointer::REWRITE_TENSOR_DESCRIPTOR_TO_POINTER,

@@ -47,7 +47,7 @@ pub static TRITONGPU_REDUCE_DATA_DUPLICATION: PassDef = PassDef {
 };
 
 /// Bytes that the widest access to shared memory must be aligned to.
-const ALIGNMENT: u64 = 16;
+pub(crate) const ALIGNMENT: u64 = 16;
 
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let machine = Machine::of(module)?;
@@ -195,7 +195,13 @@ fn split<'c>(rewriter: &mut IrRewriter<'c>, op: Op<'c>, memory: SharedLinear) ->
     Ok(())
 }
 
-fn memdesc<'c>(op: Op<'c>, shape: &[i64], element: Type<'c>, layout: Attr<'c>) -> Result<Type<'c>, Reported> {
+/// The type of a buffer that is written once.
+pub(crate) fn memdesc<'c>(
+    op: Op<'c>,
+    shape: &[i64],
+    element: Type<'c>,
+    layout: Attr<'c>,
+) -> Result<Type<'c>, Reported> {
     let sizes: String = shape.iter().map(|size| format!("{size}x")).collect();
     let text = format!("!ttg.memdesc<{sizes}{element}, {layout}, #ttg.shared_memory>");
     Type::parse(op.context(), &text).ok_or_else(|| error(op, format!("no type {text}")))

@@ -27,6 +27,7 @@ pub(super) const PASSES: &[Entry] = &[
     Entry::new("canonicalize"),
     Entry::new("cse"),
     Entry::with("tritongpu-remove-layout-conversions", &[("explain", Explain)]),
+    Entry::new("tritongpu-arrange-buffers"),
     Entry::new("tritongpu-reorder-instructions"),
     Entry::with("tritongpu-explain-layouts", &[("table", True)]).when(Explained),
     Entry::new("tritonamdgpu-stage-tensors").when(TensorMoves),

@@ -38,6 +38,7 @@ pub(super) const PASSES: &[Entry] = &[
     Entry::new("canonicalize"),
     Entry::new("cse"),
     Entry::with("tritongpu-remove-layout-conversions", &[("explain", Explain)]),
+    Entry::new("tritongpu-arrange-buffers"),
     Entry::new("tritongpu-reorder-instructions"),
     Entry::new("triton-nvidia-store-invariant-operands").when(TensorMaps),
     Entry::with("tritongpu-explain-layouts", &[("table", True)]).when(Explained),
