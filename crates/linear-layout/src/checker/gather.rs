@@ -214,7 +214,7 @@ fn shuffle_cost(
     Ok(cost)
 }
 
-/// One load of a word at random, and one address, for each lookup; the store of everything before a barrier.
+/// One load and one address for each vector of lookups, which conflict as drawn indices do; the store of everything before a barrier.
 fn lookup_cost(
     g: &GatherShared,
     (source, indices): (&LinearLayout, &LinearLayout),
