@@ -24,6 +24,24 @@ pub struct Machine {
     pub num_ctas: u64,
     /// The GPU, where its name is known.
     pub target: Option<TargetDesc>,
+    /// The same for estimates of what layouts cost, where other CTAs fill part of what a small one waits for.
+    pub costs: Option<TargetDesc>,
+}
+
+/// Warps of a CTA with which latencies count in full: with fewer of them there are as many more CTAs on a multiprocessor.
+const WAITING: f64 = 4.0;
+
+/// What operations take by `target` where CTAs have so many warps.
+pub fn costs(mut target: TargetDesc, num_warps: u64) -> TargetDesc {
+    let part = (num_warps as f64 / WAITING).min(1.0);
+    for latency in [
+        &mut target.cost.shuffle_latency,
+        &mut target.cost.fixed_shuffle_latency,
+        &mut target.cost.shared_latency,
+    ] {
+        *latency *= part;
+    }
+    target
 }
 
 fn power_of_two<'c>(op: Op<'c>, name: &str, value: Option<u32>) -> Result<u64, Reported> {
@@ -70,15 +88,18 @@ impl Machine {
     pub fn of(module: Op<'_>) -> Result<Machine, Reported> {
         let warps = module_attrs::module_num_warps(module);
         let threads = module_attrs::threads_per_warp(module);
+        let num_warps = power_of_two(module, module_attrs::NUM_WARPS, warps)?;
+        let target = module_attrs::target(module).and_then(|name| parsed(module, name).ok());
         Ok(Machine {
-            num_warps: power_of_two(module, module_attrs::NUM_WARPS, warps)?,
+            num_warps,
             threads_per_warp: power_of_two(module, module_attrs::THREADS_PER_WARP, threads)?,
             num_ctas: power_of_two(
                 module,
                 module_attrs::NUM_CTAS,
                 module_attrs::num_ctas(module).or(Some(1)),
             )?,
-            target: module_attrs::target(module).and_then(|name| parsed(module, name).ok()),
+            costs: target.clone().map(|target| costs(target, num_warps)),
+            target,
         })
     }
 
@@ -259,5 +280,24 @@ impl<'c> Layouts<'c> {
         let made = encoding_attr(self.ctx, &value)?;
         self.slices.borrow_mut().insert((axis, parent), made);
         Ok(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_count_in_full_from_four_warps_on() {
+        let target = TargetDesc::parse("cuda:90").expect("a target");
+        let of = |warps| costs(target.clone(), warps).cost;
+        for warps in [4, 8, 32] {
+            assert_eq!(of(warps), target.cost);
+        }
+        let (one, two) = (of(1), of(2));
+        assert_eq!(4.0 * one.shared_latency, target.cost.shared_latency);
+        assert_eq!(2.0 * two.shuffle_latency, target.cost.shuffle_latency);
+        // What keeps units busy does so for however many warps.
+        assert_eq!((one.shuffle, one.wavefront), (target.cost.shuffle, target.cost.wavefront));
     }
 }

@@ -254,7 +254,7 @@ pub struct Objective<'c> {
 }
 
 fn target(machine: &Machine) -> Option<&TargetDesc> {
-    machine.target.as_ref()
+    machine.costs.as_ref()
 }
 
 impl<'c> Objective<'c> {
