@@ -7,7 +7,7 @@
 
 use crate::buffer_plans;
 use crate::ir_util::{fills_constant_buffer, operations_in_dominance_order};
-use crate::machine::{Machine, error};
+use crate::machine::Machine;
 use crate::objective::weight;
 use crate::plans;
 use crate::reduce_data_duplication::{ALIGNMENT, memdesc};
@@ -15,10 +15,10 @@ use linear_layout::Encoding;
 use linear_layout::encoding::SharedLinear;
 use linear_layout::plan::Conversion;
 use linear_layout::target::{Direction, TargetDesc};
-use mlir_host::ir::{Attr, Op, Type};
+use mlir_host::ir::{Op, Type};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use smallvec::SmallVec;
-use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
+use ttopt_dialect::ttg::attrs::encoding;
 use ttopt_dialect::ttg::ops::LocalLoadOp;
 use ttopt_dialect::ttg::types::MemDescType;
 
@@ -52,6 +52,7 @@ fn arrange<'c>(op: Op<'c>, target: &TargetDesc) -> PassResult {
         return Ok(());
     }
     let source = op.operand(0).ty();
+    let Some(tensor) = source.as_tensor() else { return Ok(()) };
     let takes = |ty: Type<'c>| -> Option<f64> {
         let memory = MemDescType::cast(ty)?;
         let cycles = |tensor: Type<'c>, direction| {
@@ -64,7 +65,7 @@ fn arrange<'c>(op: Op<'c>, target: &TargetDesc) -> PassResult {
         Some(all)
     };
     let Some(takes_now) = takes(had.ty()) else { return Ok(()) };
-    let mut tried: SmallVec<[Attr<'c>; 4]> = SmallVec::from_slice(&[had.encoding()]);
+    let mut tried: SmallVec<[Type<'c>; 4]> = SmallVec::from_slice(&[had.ty()]);
     let mut best: Option<(f64, Type<'c>)> = None;
     for user in &users {
         let plan = plans::conversion(source, user.result(0).ty(), target);
@@ -74,13 +75,11 @@ fn arrange<'c>(op: Op<'c>, target: &TargetDesc) -> PassResult {
             continue;
         }
         let memory = SharedLinear { layout: plan.layout.clone(), alignment: ALIGNMENT };
-        let layout =
-            encoding_attr(op.context(), &Encoding::SharedLinear(memory)).map_err(|err| error(op, err))?;
-        if tried.contains(&layout) {
+        let ty = memdesc(op, tensor, &Encoding::SharedLinear(memory))?;
+        if tried.contains(&ty) {
             continue;
         }
-        tried.push(layout);
-        let ty = memdesc(op, &had.shape(), had.element(), layout)?;
+        tried.push(ty);
         let least = best.map_or(takes_now * (1.0 - LEAST), |(least, _)| least);
         best = takes(ty).filter(|cycles| *cycles < least).map(|cycles| (cycles, ty)).or(best);
     }

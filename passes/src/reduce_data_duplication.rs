@@ -24,7 +24,7 @@ use linear_layout::plan::{Conversion, Scope};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding};
 use mlir_host::asm::Reported;
-use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::ir::{Op, TensorType, Type, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::IrRewriter;
 use mlir_host::upstream::ForOp;
@@ -110,9 +110,7 @@ fn wait_in_memory<'c>(rewriter: &mut IrRewriter<'c>, load: Op<'c>) -> PassResult
         order: (0..ty.rank()).rev().collect(),
         cga: Vec::new(),
     };
-    let layout =
-        encoding_attr(load.context(), &Encoding::SwizzledShared(rows)).map_err(|err| error(load, err))?;
-    let memory = memdesc(load, &ty.shape(), ty.element(), layout)?;
+    let memory = memdesc(load, ty, &Encoding::SwizzledShared(rows))?;
     let uses: Vec<(Op<'c>, usize)> = load.result(0).uses().collect();
     rewriter.set_after(load);
     let memory = LocalAllocOp::build(load.loc()).src(load.result(0)).results(&[memory]).insert(rewriter)?;
@@ -184,9 +182,7 @@ fn is_loaded_in_loop(value: Value<'_>) -> bool {
 
 fn split<'c>(rewriter: &mut IrRewriter<'c>, op: Op<'c>, memory: SharedLinear) -> Result<(), Reported> {
     let Some(ty) = op.result(0).ty().as_tensor() else { return Ok(()) };
-    let layout =
-        encoding_attr(op.context(), &Encoding::SharedLinear(memory)).map_err(|err| error(op, err))?;
-    let memory = memdesc(op, &ty.shape(), ty.element(), layout)?;
+    let memory = memdesc(op, ty, &Encoding::SharedLinear(memory))?;
     rewriter.set_before(op);
     let memory = LocalAllocOp::build(op.loc()).src(op.operand(0)).results(&[memory]).insert(rewriter)?;
     let read = LocalLoadOp::build(op.loc(), memory.result()).results(&[ty.ty()]).insert(rewriter)?;
@@ -195,13 +191,10 @@ fn split<'c>(rewriter: &mut IrRewriter<'c>, op: Op<'c>, memory: SharedLinear) ->
     Ok(())
 }
 
-/// The type of a buffer that is written once.
-pub(crate) fn memdesc<'c>(
-    op: Op<'c>,
-    shape: &[i64],
-    element: Type<'c>,
-    layout: Attr<'c>,
-) -> Result<Type<'c>, Reported> {
+/// The type of a buffer for a tensor of this type, written once.
+pub(crate) fn memdesc<'c>(op: Op<'c>, ty: TensorType<'c>, memory: &Encoding) -> Result<Type<'c>, Reported> {
+    let layout = encoding_attr(op.context(), memory).map_err(|err| error(op, err))?;
+    let (shape, element) = (ty.shape(), ty.element());
     let sizes: String = shape.iter().map(|size| format!("{size}x")).collect();
     let text = format!("!ttg.memdesc<{sizes}{element}, {layout}, #ttg.shared_memory>");
     Type::parse(op.context(), &text).ok_or_else(|| error(op, format!("no type {text}")))

@@ -227,20 +227,22 @@ fn alike(value: Value<'_>) -> SmallVec<[Dim; 4]> {
     (0..64).filter(|dim| dims >> dim & 1 == 1).map(Dim::out).collect()
 }
 
-/// The same as bits, when so many values have been looked at.
+/// The same as bits. `seen` counts the values that have been looked at; a dimension beyond the bits is not told.
 fn alike_dims(value: Value<'_>, seen: &mut usize) -> u64 {
     let (Some(ty), Some(op)) = (value.ty().as_tensor(), value.def_op()) else { return 0 };
     *seen += 1;
-    let sizes = |ty: TensorType<'_>| ty.shape().into_iter().take(64).collect::<SmallVec<[i64; 4]>>();
-    let shape = sizes(ty);
+    let shape = ty.shape();
+    if shape.len() >= u64::BITS as usize {
+        return 0;
+    }
     let ones = (0..).zip(&shape).fold(0u64, |ones, (dim, size)| ones | u64::from(*size == 1) << dim);
-    let all = (1u64 << shape.len().min(63)) - 1;
+    let all = (1u64 << shape.len()) - 1;
     let Some(rule) = rule(op).filter(|_| *seen <= MOST_VALUES) else { return ones };
     let mut of = |number: usize| alike_dims(op.operand(number), seen);
     let own = match rule {
         Rule::Source if SplatOp::cast(op).is_some() || splat_constant(value).is_some() => all,
         Rule::Broadcast => {
-            let from = op.operand(0).ty().as_tensor().map(sizes).unwrap_or_default();
+            let from = op.operand(0).ty().as_tensor().map(|ty| ty.shape()).unwrap_or_default();
             let repeated = (0..).zip(&from).zip(&shape).filter(|((_, from), to)| **from == 1 && **to > 1);
             of(0) | repeated.fold(0, |dims, ((dim, _), _)| dims | 1 << dim)
         }
@@ -272,10 +274,7 @@ pub fn gather(op: Op<'_>, target: &TargetDesc) -> Result<GatherPlan, String> {
 }
 
 /// The same where its source and its indices have these layouts.
-///
-/// # Errors
-/// When there is no plan.
-pub fn gather_between(
+fn gather_between(
     op: Op<'_>,
     source: &LinearLayout,
     indices: &LinearLayout,

@@ -233,7 +233,7 @@ impl GatherPlan {
                     SharedAccessPlan::new(source, &memory, elem_bits.max(8), Direction::Store, target)?;
                 let line = Lines::new(&memory, axis, mask)?;
                 let index = line.of_index()?;
-                let starts = Starts {
+                let starts = ThreadBases {
                     lane: line.of(&i.lane)?,
                     warp: line.of(&i.warp)?,
                     block: line.of_blocks(&i.block)?,
@@ -283,10 +283,8 @@ impl GatherPlan {
                 ways.push(((memory, store, line), (starts, index, together), (expected, cost), by));
             }
         }
-        let ((memory, store, line), (starts, index, together), (wavefronts, mut cost), _) =
+        let ((memory, store, line), (address, index, together), (wavefronts, mut cost), _) =
             fewest(ways, |way| way.3).ok_or(PlanError::Internal { what: "no order of memory" })?;
-        let Starts { lane, warp, block } = starts;
-        let address = ThreadBases { lane, warp, block };
         let first = registers.iter().filter(|&&r| together.iter().all(|bit| r >> bit & 1 == 0));
         let beside = |x: u32| together.iter().enumerate().fold(0, |r, (k, bit)| r | (x >> k & 1) << bit);
         let vector = 1u32 << together.len();
@@ -355,19 +353,12 @@ impl fmt::Display for GatherPlan {
     }
 }
 
-/// Where the lines of threads begin, as offsets.
-struct Starts {
-    lane: SmallVec<[u64; 6]>,
-    warp: SmallVec<[u64; 6]>,
-    block: SmallVec<[u64; 6]>,
-}
-
 /// Bits of a register's number that one load looks up together, the one that lies next first: indices are equal along the dimensions
 /// of `alike`, and elements side by side in memory, at an aligned offset. `registers` are those that hold no copies.
 fn together(
     i: &Distributed,
     line: &Lines,
-    (starts, index): (&Starts, &[u64]),
+    (starts, index): (&ThreadBases, &[u64]),
     alike: u64,
     registers: &[u32],
     bits: u32,
