@@ -21,7 +21,7 @@ use crate::machine::{Layouts, Machine, error};
 use crate::objective::{self, arithmetic, weight};
 use crate::plans::{self, AccessFacts, Limit};
 use crate::rules::{Rule, rule};
-use linear_layout::target::TargetDesc;
+use linear_layout::target::{TargetDesc, Touched};
 use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::asm::Reported;
 use mlir_host::hash::{FastMap, FastSet};
@@ -489,30 +489,21 @@ fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, target: Option<&
         None => apart,
     };
     let sectors = together.clamp(1, apart);
-    let lines = (sectors as f64 / 4.0).max(1.0);
-    let stored = target
-        .filter(|_| plans::writes(access.op))
-        .map_or(0.0, |target| target.cost.stored(lanes * vector * access.facts.bytes, sectors));
-    let stored = stored * (1.0 + ALONE_IN_LINE * alone_in_line(access, held, lanes, sectors));
-    [1.0, lines.max(stored)].map(|cost| cost / vector as f64)
-}
-
-/// By which part of it a store takes longer whose sectors, of which it writes parts, are in lines of their own, not four in a line. On
-/// an H100 `cache_write_split_layout` (bench/gpu/unseen_kernels) took 117 us with stores of 2 bytes to 32 sectors in 32 lines, Triton's
-/// code, with the same stores to 8 lines, 80 us.
-const ALONE_IN_LINE: f64 = 0.5;
-
-/// How far the sectors of a store, whose neighbours are a known distance apart, are in lines of their own: 1 where each is, 0 where
-/// lines have four.
-fn alone_in_line(access: &Access<'_>, held: u64, lanes: u64, sectors: u64) -> f64 {
-    let Some(stride) =
-        access.facts.stride.filter(|_| access.facts.usual == 1 && !plans::is_atomic(access.op))
-    else {
-        return 0.0;
+    let fewest = sectors.div_ceil(4);
+    let lines = match access.facts.stride.filter(|_| access.facts.usual == 1) {
+        Some(stride) => (lanes * held * stride).div_ceil(128).clamp(fewest, sectors),
+        None => fewest,
     };
-    let lines = (lanes * held * stride).div_ceil(128).min(sectors) as f64;
-    let fewest = (sectors as f64 / 4.0).max(1.0);
-    ((lines - fewest) / (sectors as f64 - fewest).max(1.0)).max(0.0)
+    let bytes = lanes * vector * access.facts.bytes;
+    // Neighbours that a thread accesses one after the other are in the same sectors.
+    let new = together as f64 * vector as f64 / held as f64;
+    let touched = Touched { bytes, sectors, lines, new: new.min(sectors as f64) };
+    let known = access.facts.usual > 1 || access.facts.stride.is_some();
+    let moved = target.map_or(fewest as f64, |target| {
+        let read = if known { target.cost.loaded(touched) } else { fewest as f64 };
+        if plans::writes(access.op) { read.max(target.cost.stored(touched)) } else { read }
+    });
+    [1.0, moved].map(|cost| cost / vector as f64)
 }
 
 /// Bytes of the widest access of a thread to shared memory.

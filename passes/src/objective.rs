@@ -486,15 +486,11 @@ impl<'c> Objective<'c> {
         // Only one of the warps that hold replicas writes.
         let idle = if stores { copies(Dim::WARP) } else { 0 };
         let warps = warps(layout) / f64::from(1u32 << idle);
-        // An instruction of a warp is served line by line. Sectors that are used in full count a quarter of a line each,
-        // or what looking up their line takes where they are in lines of their own; others a line.
         let lanes = 1u64 << (layout.in_bits(Dim::LANE) - copies(Dim::LANE));
-        let bytes = lanes * u64::from(plan.vec_elems) * u64::from(plan.elem_bits.div_ceil(8));
-        let (sectors, lines) = (plan.sectors as f64, plan.lines as f64);
-        let full = plan.sectors * 32 <= bytes;
-        let served = if full { (sectors / 4.0).max(lines * cost.line).max(1.0) } else { sectors };
+        let touched = plan.touched(lanes, warps);
+        let served = cost.loaded(touched);
         // What is loaded stays in the L1, what is stored goes on.
-        let moved = if stores { served.max(cost.stored(bytes, plan.sectors)) } else { served };
+        let moved = if stores { served.max(cost.stored(touched)) } else { served };
         plan.accesses.len() as f64 * warps * (cost.request + beside + moved)
     }
 

@@ -238,10 +238,14 @@ pub struct CostModel {
     pub packing: f64,
     /// Looking up one line of 128 bytes in the L1, for an access that touches sectors of it in full.
     pub line: f64,
+    /// What one line takes longer than a cycle some of whose sectors come from the L2, for an access of parts of sectors.
+    pub missed_line: f64,
     /// One sector of 32 bytes that a store writes in full: stores are written through to the L2, sector by sector.
     pub stored_sector: f64,
     /// One sector of which a store writes a part.
     pub stored_part: f64,
+    /// One line more than such sectors fill, where nobody writes the rest of them.
+    pub stored_line: f64,
     /// One special function: exponentials, logarithms, reciprocals.
     pub special: f64,
     /// Multiply-adds of 16-bit numbers in a cycle that the matrix unit does; those of wider numbers take as many times longer.
@@ -268,12 +272,60 @@ pub struct CostModel {
     pub remote_factor: f64,
 }
 
+/// What one access of a warp touches of device memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Touched {
+    /// Bytes that it reads or writes.
+    pub bytes: u64,
+    /// Sectors of 32 bytes.
+    pub sectors: u64,
+    /// Lines of 128 bytes.
+    pub lines: u64,
+    /// Sectors that all such accesses of the CTA touch together, for each of them.
+    pub new: f64,
+}
+
+impl Touched {
+    /// Whether it touches all bytes of its sectors.
+    fn is_full(self) -> bool {
+        32 * self.sectors <= self.bytes
+    }
+
+    /// Lines more than its sectors fill.
+    fn apart(self) -> f64 {
+        (self.lines as f64 - self.sectors as f64 / 4.0).max(0.0)
+    }
+
+    /// Whether all accesses of the CTA together do.
+    fn is_full_in_turn(self) -> bool {
+        32.0 * self.new <= self.bytes as f64
+    }
+}
+
 impl CostModel {
-    /// Cycles that the memory takes for one store of a warp that writes `bytes` bytes to `sectors` sectors of 32 bytes.
+    /// Cycles that the memory takes for one store of a warp.
     #[must_use]
-    pub fn stored(&self, bytes: u64, sectors: u64) -> f64 {
-        let sector = if 32 * sectors <= bytes { self.stored_sector } else { self.stored_part };
-        sector * sectors as f64
+    pub fn stored(&self, t: Touched) -> f64 {
+        if t.is_full() {
+            return self.stored_sector * t.sectors as f64;
+        }
+        let sectors = self.stored_part * t.sectors as f64;
+        if t.is_full_in_turn() { sectors } else { sectors + self.stored_line * t.apart() }
+    }
+
+    /// Cycles that the L1 takes for one load of a warp. Sectors that are used in full count a quarter of a line each, or what looking
+    /// up their line takes where they are in lines of their own. Of others a line takes a cycle where a load before had its sectors,
+    /// and longer where they come from the L2, one in a cycle.
+    #[must_use]
+    pub fn loaded(&self, t: Touched) -> f64 {
+        let lines = t.lines as f64;
+        if t.is_full() {
+            (t.sectors as f64 / 4.0).max(self.line * lines).max(1.0)
+        } else if t.is_full_in_turn() {
+            lines
+        } else {
+            t.new.max(lines + self.missed_line * t.new.min(lines))
+        }
     }
 }
 
@@ -290,8 +342,10 @@ impl Hash for CostModel {
             mask,
             packing,
             line,
+            missed_line,
             stored_sector,
             stored_part,
+            stored_line,
             special,
             multiply_adds,
             memory_bytes,
@@ -306,12 +360,17 @@ impl Hash for CostModel {
             remote_factor,
         } = self;
         let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue, request, special, multiply_adds];
-        let memory =
-            [mask, packing, line, stored_sector, stored_part, memory_bytes, l2_bytes, multiprocessors];
+        let stores = [stored_sector, stored_part, stored_line];
+        let memory = [mask, packing, line, missed_line, memory_bytes, l2_bytes, multiprocessors];
         let latencies = [shuffle_latency, fixed_shuffle_latency, shared_latency];
         let barriers = [warp_barrier, block_barrier, cluster_barrier];
-        for cycles in
-            throughputs.into_iter().chain(memory).chain(latencies).chain(barriers).chain([remote_factor])
+        for cycles in throughputs
+            .into_iter()
+            .chain(memory)
+            .chain(stores)
+            .chain(latencies)
+            .chain(barriers)
+            .chain([remote_factor])
         {
             state.write_u64(cycles.to_bits());
         }
@@ -458,9 +517,13 @@ const NVIDIA_COST: CostModel = CostModel {
     packing: 0.5,
     // An H200's `l1.ld8` and `l1.ld16` of bench/gpu/micro: two lines in a cycle where sectors are used in full.
     line: 0.5,
-    // An H200's `hbm.st*` and, for parts, `l2.st*` of bench/gpu/micro (docs/objective.md).
+    // The same of bench/gpu/micro/strided.cu: loads from the L2.
+    missed_line: 0.75,
+    // An H200's `hbm.st*` and, for parts, `l2.st*` of bench/gpu/micro (docs/objective.md); for lines those of strided.cu, the
+    // geometric mean of how much longer stores to the L2 and to device memory take.
     stored_sector: 2.1,
     stored_part: 4.2,
+    stored_line: 4.0,
     special: 2.0,
     // 989 TFLOP/s of 132 multiprocessors at 1.83 GHz, and 4.8 TB/s (H200 datasheet).
     multiply_adds: 2048.0,
@@ -501,9 +564,11 @@ const AMD_COST: CostModel = CostModel {
     packing: 0.0,
     // The tag memory looks up one line after the other (ROCm Compute Profiler, "Vector L1 cache"). Unmeasured.
     line: 1.0,
+    missed_line: 0.0,
     // 64 bytes a cycle go from a compute unit to the L2 (CDNA3 white paper). Unmeasured.
     stored_sector: 0.5,
     stored_part: 0.5,
+    stored_line: 0.0,
     special: 4.0,
     // 1307 TFLOP/s of 304 compute units at 2.1 GHz, and 5.3 TB/s (MI300X datasheet). Unmeasured.
     multiply_adds: 1024.0,

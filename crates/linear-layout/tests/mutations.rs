@@ -521,6 +521,7 @@ fn global_accesses() {
         mutation("a warp stores copies", |plan: &mut VectorPlan| plan.duplicates.warp = 0),
         mutation("a lane does not store", |plan: &mut VectorPlan| plan.duplicates.lane = 1),
         mutation("sectors", |plan: &mut VectorPlan| plan.sectors += 1),
+        mutation("sectors of all", |plan: &mut VectorPlan| plan.all_sectors *= 2),
         mutation("runs", |plan: &mut VectorPlan| plan.runs *= 2),
         mutation("bytes of runs", |plan: &mut VectorPlan| plan.run_bytes += 1),
         mutation("alignment of runs", |plan: &mut VectorPlan| plan.run_alignment *= 2),

@@ -4,7 +4,7 @@ mod plan_layouts;
 
 use linear_layout::checker::check_vector;
 use linear_layout::plan::{AddressFacts, PlanError, VectorPlan};
-use linear_layout::target::TargetDesc;
+use linear_layout::target::{TargetDesc, Touched};
 use linear_layout::{Dim, LinearLayout};
 use plan_layouts::any_target;
 use proptest::prelude::*;
@@ -99,8 +99,14 @@ fn the_order_of_memory_decides() {
     let row_major = VectorPlan::for_global(&layout, 32, 16, 16, &cuda()).unwrap();
     assert_eq!(row_major.vec_elems, 1);
     let order = vec![Dim::out(0), Dim::out(1)];
-    let facts =
-        AddressFacts { order, contiguous: 16, neighbours: 16, mask_constancy: 16, repeats: Vec::new() };
+    let facts = AddressFacts {
+        order,
+        contiguous: 16,
+        neighbours: 16,
+        stride_bits: 0,
+        mask_constancy: 16,
+        repeats: Vec::new(),
+    };
     assert_eq!(VectorPlan::for_addresses(&layout, 32, &facts, &cuda()).unwrap().vec_elems, 4);
 }
 
@@ -168,6 +174,55 @@ fn sectors_count_what_a_warp_touches() {
     let rows = LinearLayout::from_bases_sized(&bases, &outs, true).unwrap();
     let plan = VectorPlan::for_global(&rows, 16, 64, 64, &cuda()).unwrap();
     assert_eq!((plan.vec_elems, plan.sectors, plan.lines), (4, 8, 8));
+}
+
+#[test]
+fn neighbours_that_are_apart_share_lines() {
+    // 16 rows of 128 elements, four rows to a warp, whose lanes are side by side or 16 elements apart.
+    let rows = |bits: &[u64]| -> Vec<Vec<u64>> { bits.iter().map(|bit| vec![*bit, 0]).collect() };
+    let columns = |bits: &[u64]| -> Vec<Vec<u64>> { bits.iter().map(|bit| vec![0, *bit]).collect() };
+    let layout = |register, lane, warp| {
+        let bases = [(Dim::REGISTER, register), (Dim::LANE, lane), (Dim::WARP, warp)];
+        LinearLayout::from_bases_sized(&bases, &[(Dim::out(0), 16), (Dim::out(1), 128)], true).unwrap()
+    };
+    let side_by_side = layout(rows(&[1, 2, 4, 8]), columns(&[1, 2, 4, 8, 16]), columns(&[32, 64]));
+    let apart =
+        layout(columns(&[1, 2, 4, 8]), [columns(&[16, 32, 64]), rows(&[1, 2])].concat(), rows(&[4, 8]));
+    let planned = |layout: &LinearLayout, stride_bits: u64| {
+        let facts = AddressFacts { stride_bits, ..AddressFacts::row_major(layout, 1, 1) };
+        let plan = VectorPlan::for_addresses(layout, 32, &facts, &cuda()).unwrap();
+        check_vector(&plan, layout, 32, &facts, &cuda()).unwrap();
+        (plan.sectors, plan.lines, plan.all_sectors)
+    };
+    // 36 bytes apart: a sector each, and four of them in a line, to the nearest power of two.
+    assert_eq!(planned(&side_by_side, 8 * 36), (32, 8, 2048));
+    assert_eq!(planned(&apart, 8 * 36), (32, 32, 2048));
+    // Four of 8 bytes in a sector; the lanes that are apart find the rest of theirs in turn.
+    assert_eq!(planned(&side_by_side, 8 * 8), (8, 2, 512));
+    assert_eq!(planned(&apart, 8 * 8), (32, 32, 512));
+    // Numbers of four bits, eight of which have one address.
+    assert_eq!(planned(&side_by_side, 4), (1, 1, 16 * 2));
+    // Nothing is known, or they are farther apart than lines are.
+    assert_eq!(planned(&side_by_side, 0), (32, 32, 2048));
+    assert_eq!(planned(&side_by_side, 8 * 200), (32, 32, 2048));
+}
+
+#[test]
+fn what_is_touched_in_part_costs_by_its_lines() {
+    let cost = cuda().cost;
+    let touched = |bytes, sectors, lines, new| Touched { bytes, sectors, lines, new };
+    // Four bytes of each of 32 sectors, in 8 lines and in 32 (cycles as bench/gpu/micro/strided.cu measured them on an H200).
+    let (near, far) = (touched(128, 32, 8, 32.0), touched(128, 32, 32, 32.0));
+    assert!((30.0..36.0).contains(&cost.loaded(near)) && (52.0..60.0).contains(&cost.loaded(far)));
+    assert!(cost.stored(far) > 1.5 * cost.stored(near), "{} {}", cost.stored(far), cost.stored(near));
+    // Sectors that loads before had: only lines count.
+    assert!(cost.loaded(touched(128, 32, 32, 4.0)) < cost.loaded(far));
+    assert_eq!(cost.loaded(touched(128, 16, 16, 4.0)), 16.0);
+    // Whole lines.
+    assert_eq!(
+        (cost.loaded(touched(128, 4, 1, 4.0)), cost.stored(touched(128, 4, 1, 4.0))),
+        (1.0, 4.0 * 2.1)
+    );
 }
 
 proptest! {

@@ -57,6 +57,9 @@ pub struct AccessFacts {
     pub bytes: u64,
     /// Bytes between neighbours along the first dimension of `order`; `None` where they are not known.
     pub stride: Option<u64>,
+    /// The same in bits, also where several neighbours in turn have one address, as of numbers that are packed in it; 0 where it is
+    /// not known.
+    pub stride_bits: u64,
     /// For each dimension of `order`, elements in aligned groups of which a load gives the same; empty for stores and
     /// atomic operations, and for loads that may not be left out.
     pub repeats: SmallVec<[u64; 4]>,
@@ -113,6 +116,7 @@ impl AccessFacts {
         let mask = mask.map_or(u64::MAX, |mask| run_of_equal(shape, mask, &order));
         let fast = order.first().copied().filter(|fast| *fast < pointers.rank());
         let stride = fast.and_then(|fast| usual_stride(pointers, fast));
+        let stride_bits = fast.and_then(|fast| stride_bits(shape, pointers, fast)).unwrap_or(0);
         let whole =
             fast.filter(|fast| pointers.usually_contiguous(*fast)).map_or(1, |fast| shape[fast] as u64);
         let usual = contiguous.max(whole).max(joined);
@@ -137,6 +141,7 @@ impl AccessFacts {
             mask,
             bytes,
             stride,
+            stride_bits,
             repeats,
             constant_offsets,
             also_first,
@@ -190,6 +195,7 @@ impl AccessFacts {
             order: self.order.iter().map(|d| Dim::out(*d)).collect(),
             contiguous: self.contiguous.min((self.aligned / self.bytes).max(1)).min(most),
             neighbours: self.usual,
+            stride_bits: self.stride_bits,
             mask_constancy: self.mask.min(1 << 62),
             repeats: if self.repeats.iter().all(|n| *n == 1) { Vec::new() } else { self.repeats.to_vec() },
         }
@@ -275,17 +281,30 @@ fn usual_stride(pointers: &AxisInfo, d: usize) -> Option<u64> {
 /// several numbers are packed in, which others follow; larger groups, as of scales, are apart, and a thread loads them once.
 fn order_of(shape: &[i64], pointers: &AxisInfo) -> SmallVec<[usize; 4]> {
     let mut order: SmallVec<[usize; 4]> = (0..shape.len()).rev().collect();
-    let equal = |d: usize| {
-        let run = pointers.runs.get(d).filter(|run| run.step == 0 && run.len > 1)?;
-        (run.len <= MOST_PACKED && run.len < shape[d].max(1) as u64).then(|| SECTOR.div_ceil(run.len))
-    };
+    let equal = |d: usize| packed(shape, pointers, d).filter(|_| pointers.runs[d].len > 1);
     let stride = |d: usize| {
-        usual_stride(pointers, d).filter(|stride| *stride != 0).or_else(|| equal(d)).unwrap_or(u64::MAX)
+        let apart = usual_stride(pointers, d).filter(|stride| *stride != 0);
+        apart.or_else(|| Some(SECTOR.div_ceil(equal(d)?))).unwrap_or(u64::MAX)
     };
     let contiguity = |d: usize| if d < pointers.rank() { pointers.contiguity(d) } else { 1 };
     let unit = pointers.unit.unsigned_abs();
     order.sort_by_key(|&d| (u64::MAX - contiguity(d), stride(d).max(unit)));
     order
+}
+
+/// How many neighbours along `d` have one address, where these are so few that they are packed in an element, which others follow.
+fn packed(shape: &[i64], pointers: &AxisInfo, d: usize) -> Option<u64> {
+    let run = pointers.runs.get(d).filter(|run| run.usual == Some(0))?;
+    let alike = if run.len > 1 { run.len } else { run.lasts };
+    (alike <= MOST_PACKED && alike < shape[d].max(1) as u64).then_some(alike)
+}
+
+/// Bits between neighbours along `d`, as [`usual_stride`]; fewer than an element has where several are packed in it.
+fn stride_bits(shape: &[i64], pointers: &AxisInfo, d: usize) -> Option<u64> {
+    match usual_stride(pointers, d)? {
+        0 => packed(shape, pointers, d).map(|alike| 8 * pointers.unit.unsigned_abs() / alike),
+        stride => Some(stride.saturating_mul(8)),
+    }
 }
 
 /// Contiguous elements in `order`, and the bytes that their first address is a multiple of, whatever the coordinates

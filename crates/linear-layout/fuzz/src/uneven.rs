@@ -23,6 +23,8 @@ pub fn uneven(mut target: TargetDesc) -> TargetDesc {
         &mut c.block_barrier,
         &mut c.cluster_barrier,
         &mut c.remote_factor,
+        &mut c.missed_line,
+        &mut c.stored_line,
     ];
     for (i, cost) in (0u32..).zip(costs) {
         *cost *= 1.0625 + f64::from(i) / 32.0;

@@ -127,7 +127,7 @@ pub fn check_vector(
         return Err(CheckError::Malformed("elements are not stored by one thread each".into()));
     }
     widest(plan, &global, &threads, target)?;
-    pieces(plan, &global, target)
+    pieces(plan, &global, &threads, target)
 }
 
 /// Whether accesses of twice as many elements would do.
@@ -161,26 +161,48 @@ fn widest(
 }
 
 /// Pieces of memory that the first access of a warp touches; runs beyond those known to be contiguous lie apart.
-fn pieces(plan: &VectorPlan, global: &Global<'_>, target: &TargetDesc) -> Result<(), CheckError> {
+fn pieces(
+    plan: &VectorPlan,
+    global: &Global<'_>,
+    threads: &[Threads],
+    target: &TargetDesc,
+) -> Result<(), CheckError> {
     let (Some(access), true) = (plan.accesses.first(), plan.elem_bits.is_power_of_two()) else {
         return Ok(());
     };
     // The largest powers of two that divide them.
     let aligned = |n: u64| 1u64 << n.max(1).trailing_zeros();
     let run = aligned(global.facts.neighbours).max(aligned(global.facts.contiguous));
-    let mut elements = BTreeSet::new();
+    let (mut elements, mut elements_of_all) = (BTreeSet::new(), BTreeSet::new());
     for lane in 0..u64::from(target.lanes) {
         for &register in &access.registers {
             elements.insert(global.index(register.into(), Threads { lane, ..Threads::default() })?);
         }
     }
     let whole = run * u64::from(plan.elem_bits);
+    let row = global.facts.order.first().and_then(|dim| global.layout.out_size(*dim)).unwrap_or(1);
+    for &t in threads {
+        for register in plan.accesses.iter().flat_map(|access| &access.registers) {
+            elements_of_all.insert(global.index((*register).into(), Threads { block: 0, ..t })?);
+        }
+    }
     for (what, bits, planned) in
         [("sectors", 256, plan.sectors), ("lines", 1024, plan.lines), ("runs", whole, plan.runs)]
     {
-        let piece = |index: &u64| (index / run, index % run * u64::from(plan.elem_bits) / bits);
+        // Neighbours that are a stride apart share pieces, too, of which rows have a power of two, nearest to the stride.
+        let stride = if what == "runs" || run > 1 { 0 } else { global.facts.stride_bits };
+        let share = |n: &u64| stride > 0 && (n * stride).pow(2) <= 2 * bits.pow(2) && *n <= row;
+        let near = (0..16).map(|bit| 1u64 << bit).filter(share).max().unwrap_or(1);
+        let piece = |index: &u64| match near {
+            1 => (index / run, index % run * u64::from(plan.elem_bits) / bits),
+            near => (index / near, 0),
+        };
         let touched: BTreeSet<_> = elements.iter().map(piece).collect();
         count::same(what, touched.len() as u64, planned)?;
+        if what == "sectors" {
+            let all: BTreeSet<_> = elements_of_all.iter().map(piece).collect();
+            count::same("sectors of all accesses", all.len() as u64, plan.all_sectors)?;
+        }
     }
     let bytes = |elements: u64| (elements * u64::from(plan.elem_bits)).div_ceil(8);
     count::same("bytes of a run", bytes(elements.len() as u64 / plan.runs.max(1)), plan.run_bytes)?;

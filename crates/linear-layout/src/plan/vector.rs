@@ -11,7 +11,7 @@ use std::fmt;
 use crate::f2::{self, Echelon, low_mask};
 use crate::plan::space::Distributed;
 use crate::plan::{PlanError, PlanResult, ThreadMasks};
-use crate::target::TargetDesc;
+use crate::target::{TargetDesc, Touched};
 use crate::{Dim, LinearLayout};
 
 /// What is known about the addresses of a global access.
@@ -24,6 +24,9 @@ pub struct AddressFacts {
     pub contiguous: u64,
     /// Elements that are consecutive in memory, wherever they start: what counts for the sectors touched.
     pub neighbours: u64,
+    /// Bits between neighbours along the first dimension of `order` where none are consecutive, fewer than an element has where
+    /// several have one address; 0 where that is not known.
+    pub stride_bits: u64,
     /// Elements in `order` that share one mask value, in aligned runs.
     pub mask_constancy: u64,
     /// For each dimension of `order`, the elements along it, a power of two of them in aligned groups, that have one
@@ -37,7 +40,23 @@ impl AddressFacts {
     pub fn row_major(layout: &LinearLayout, contiguous: u64, mask_constancy: u64) -> AddressFacts {
         let mut order: Vec<Dim> = layout.out_dims().collect();
         order.reverse();
-        AddressFacts { order, contiguous, neighbours: contiguous, mask_constancy, repeats: Vec::new() }
+        AddressFacts {
+            order,
+            contiguous,
+            neighbours: contiguous,
+            stride_bits: 0,
+            mask_constancy,
+            repeats: Vec::new(),
+        }
+    }
+
+    /// Elements along the first dimension, a power of two of them, that lie in a piece of memory of `bytes` bytes, to the nearest:
+    /// at most as many as √2 such pieces hold.
+    fn in_piece(&self, layout: &LinearLayout, bytes: u64) -> u64 {
+        let known = self.stride_bits != 0 && self.neighbours <= 1;
+        let Some(fast) = self.order.first().filter(|_| known) else { return 1 };
+        let most = (8.0 * 2.0f64.sqrt() * bytes as f64 / self.stride_bits as f64) as u64;
+        prev_power_of_two(most).min(1 << layout.out_bits(*fast))
     }
 
     /// The bits of an element's number, counted in `order`, that its address does not depend on.
@@ -107,6 +126,8 @@ pub struct VectorPlan {
     pub sectors: u64,
     /// 128-byte lines that it touches, counted alike.
     pub lines: u64,
+    /// 32-byte sectors that all accesses of all warps of a CTA touch together, counted alike.
+    pub all_sectors: u64,
     /// Runs of neighbours in memory of which it touches some.
     pub runs: u64,
     /// What of each of them it touches, in bytes.
@@ -126,6 +147,7 @@ impl VectorPlan {
             duplicates: ThreadMasks { lane: u64::MAX, warp: u64::MAX, block: u64::MAX },
             sectors: 1,
             lines: 1,
+            all_sectors: 1,
             runs: 1,
             run_bytes: u64::from(elem_bits.div_ceil(8)),
             run_alignment: u64::from(elem_bits.div_ceil(8)),
@@ -177,14 +199,23 @@ impl VectorPlan {
             power_of_two_part(facts.neighbours).max(power_of_two_part(facts.contiguous)).trailing_zeros();
         let runs = f2::rank(&d.lane.iter().map(|c| c >> run.max(bits)).collect::<Vec<u64>>());
         let bytes = |bits: u64| bits.div_ceil(8);
+        // Pieces of memory of `size` bytes.
+        let pieces = |columns: &[u64], size: u64| -> Vec<u64> {
+            let elems = (8 * size / u64::from(elem_bits)).max(1).ilog2();
+            let skip = elems.min(run.max(bits)).max(facts.in_piece(layout, size).ilog2());
+            columns.iter().map(|column| column >> skip).collect()
+        };
+        let own = |size: u64| (u64::from(elem_bits) << bits).div_ceil(8 * size);
         Ok(VectorPlan {
             elem_bits,
             vec_elems: 1 << bits,
             accesses,
             copies: d.representatives(),
             duplicates: whole.duplicates(),
-            sectors: touched(&d, 256, elem_bits, bits, run),
-            lines: touched(&d, 1024, elem_bits, bits, run),
+            sectors: own(32) << f2::rank(&pieces(&d.lane, 32)),
+            lines: own(128) << f2::rank(&pieces(&d.lane, 128)),
+            all_sectors: 1
+                << f2::rank(&[&d.lane, &d.reg, &d.warp].map(|columns| pieces(columns, 32)).concat()),
             runs: 1 << runs,
             run_bytes: bytes(u64::from(elem_bits) << bits << (f2::rank(&d.lane) - runs)),
             run_alignment: bytes(u64::from(elem_bits) * power_of_two_part(facts.contiguous)),
@@ -195,6 +226,13 @@ impl VectorPlan {
     pub fn usual_sectors(&self) -> f64 {
         let torn = SECTOR - self.run_alignment.min(self.run_bytes).min(SECTOR);
         self.runs as f64 * (self.run_bytes + torn) as f64 / SECTOR as f64
+    }
+
+    /// What one access of a warp touches of which `lanes` lanes are active, where `warps` warps do what the plan says.
+    pub fn touched(&self, lanes: u64, warps: f64) -> Touched {
+        let bytes = lanes * u64::from(self.vec_elems) * u64::from(self.elem_bits.div_ceil(8));
+        let new = self.all_sectors as f64 / (self.accesses.len().max(1) as f64 * warps);
+        Touched { bytes, sectors: self.sectors, lines: self.lines, new }
     }
 
     /// Bits of one access.
@@ -261,15 +299,6 @@ pub(super) fn group_registers(d: &Distributed, bits: u32) -> Vec<VectorAccess> {
         .collect();
     accesses.sort_by_key(|a| a.registers.iter().min().copied());
     accesses
-}
-
-/// Pieces of memory of `bits` bits that the lanes of a warp touch together in one access.
-fn touched(d: &Distributed, bits: u32, elem_bits: u32, vec_bits: u32, run_bits: u32) -> u64 {
-    let piece_elems = (bits / elem_bits).max(1).ilog2();
-    let skip = piece_elems.min(run_bits).max(vec_bits.min(piece_elems));
-    let pieces: Vec<u64> = d.lane.iter().map(|c| c >> skip).collect();
-    let own = (u64::from(elem_bits) << vec_bits).div_ceil(u64::from(bits));
-    own << f2::rank(&pieces)
 }
 
 /// The largest power of two that divides `n`; 1 for 0.

@@ -36,10 +36,15 @@ fn is_power_of_two(value: i64) -> bool {
     value > 0 && value & (value - 1) == 0
 }
 
-/// A guess at a size that is not known, for the order of dimensions only: sizes of one are constants, and of two sizes that
-/// are not, the one that is a multiple of sixteen is likely the larger.
+/// A guess at a size that is not known, for the order of dimensions and for costs only: sizes of one are constants, those of rows are
+/// mostly multiples of sixteen, and others (channels, heads, classes) are small. What is even is a part of the former or a multiple
+/// of the latter.
 fn likely_size(info: &AxisInfo) -> i64 {
-    if info.all_divisible_by() >= 16 { 4096 } else { 64 }
+    match info.all_divisible_by() {
+        16.. => 4096,
+        2.. => 128,
+        _ => 16,
+    }
 }
 
 /// The facts of a constant where both operands are constants.
