@@ -12,7 +12,7 @@ use crate::buffer_accesses::may_be_marked;
 use crate::buffer_plans;
 use crate::ir_util::{is_loop, layout_of, trip_count};
 use crate::machine::{Layouts, Machine};
-use crate::optimize_thread_locality::is_added_up;
+use crate::optimize_thread_locality::{is_added_up, times_added_up};
 use crate::plans::{self, AccessFacts, Fused};
 use crate::rules::{Rule, is_cheap, is_conversion, rule};
 use linear_layout::plan::{AddressFacts, Conversion as Moves, ConversionPlan, VectorPlan};
@@ -245,6 +245,8 @@ pub struct Objective<'c> {
     module: Op<'c>,
     /// Whether reductions give their results in the layouts that these are converted to, where that costs less.
     fuses: bool,
+    /// Whether sums over loops are still to be kept in threads.
+    keeps_sums: bool,
     /// Made when the first access to memory is to be moved.
     analysis: OnceCell<AxisInfoAnalysis<'c>>,
     /// Cycles of accesses to memory.
@@ -263,10 +265,16 @@ impl<'c> Objective<'c> {
         Self {
             module,
             fuses: true,
+            keeps_sums: false,
             analysis: OnceCell::new(),
             accesses: RefCell::default(),
             registers: RefCell::default(),
         }
+    }
+
+    /// The same before `tritongpu-optimize-thread-locality` ran: of what a loop adds up, threads exchange data once after it.
+    pub fn before_sums(module: Op<'c>) -> Self {
+        Self { keeps_sums: true, ..Self::new(module) }
     }
 
     /// The same with each conversion counted by itself, so that what operations cost does not depend on what is done with their
@@ -284,7 +292,7 @@ impl<'c> Objective<'c> {
     /// Costs of the operations of `copy`, a copy of the module as it was before it changed: `originals` has the value that
     /// each value of the copy is a copy of. What is known of the one's numbers is known of the other's.
     pub fn of_copy(&self, copy: Op<'c>, originals: FastMap<Value<'c>, Value<'c>>) -> Self {
-        let objective = Self::new(copy);
+        let objective = Self { keeps_sums: self.keeps_sums, ..Self::new(copy) };
         if let Some(analysis) = self.analysis.get() {
             _ = objective.analysis.set(analysis.of_copy(originals));
         }
@@ -391,7 +399,10 @@ impl<'c> Objective<'c> {
             Some(Rule::Reduce(_) | Rule::Scan | Rule::Gather) => {
                 let ty = op.operand(0).ty().as_tensor()?;
                 let layout = to_linear_layout(layout, &ty.shape()).ok()?;
-                plans::cost_along(op, &layout, target).ok()
+                match times_added_up(op, &layout).filter(|_| self.keeps_sums) {
+                    Some(times) => plans::cost_of_sum(op, &layout, times, target).ok(),
+                    None => plans::cost_along(op, &layout, target).ok(),
+                }
             }
             Some(Rule::Memory) => {
                 let value = op.results().next().or_else(|| op.operands().nth(1))?;

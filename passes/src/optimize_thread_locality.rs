@@ -10,9 +10,10 @@
 
 use crate::ir_util::{layout_of, operations_in_dominance_order, trip_count};
 use crate::machine::{Layouts, Machine, error};
+use crate::objective::weight;
 use crate::remove_layout_conversions::{self, unconverted};
 use crate::rules::is_conversion;
-use linear_layout::Dim;
+use linear_layout::{Dim, LinearLayout};
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
 use mlir_host::match_op;
@@ -115,6 +116,15 @@ pub(crate) fn is_added_up(reduce: Op<'_>) -> bool {
     added_up(reduce).is_some()
 }
 
+/// How often a loop runs that adds up what `reduce` gives, where threads would exchange data once after it if `layout` was that of what
+/// is reduced. `None` where each iteration reduces as a whole, or a thread has all of it.
+pub(crate) fn times_added_up(reduce: Op<'_>, layout: &LinearLayout) -> Option<f64> {
+    let axis = usize::try_from(ReduceOp::cast(reduce)?.axis()).ok()?;
+    cut(layout, axis).filter(|cut| cut[1] > 1)?;
+    let (_, for_op, _) = added_up(reduce)?;
+    Some(weight(reduce) / weight(for_op))
+}
+
 impl<'c> Sum<'c> {
     fn of(reduce: Op<'c>) -> Option<Sum<'c>> {
         let axis = usize::try_from(ReduceOp::cast(reduce)?.axis()).ok()?;
@@ -125,7 +135,9 @@ impl<'c> Sum<'c> {
             return None;
         }
         // Nor does what is in one thread already.
-        let cut = cut(reduce.operand(0), axis)?;
+        let source = reduce.operand(0);
+        let shape = source.ty().as_tensor()?.shape();
+        let cut = cut(&*to_linear_layout(layout_of(source)?, &shape).ok()?, axis)?;
         (cut[1] > 1).then_some(Sum { reduce, add, axis, number, for_op, cut })
     }
 
@@ -183,9 +195,7 @@ impl<'c> Sum<'c> {
 
 /// The sizes of an axis cut into copies in registers, threads, and neighbours
 /// in registers; `None` where it is not made in that order.
-fn cut(source: Value<'_>, axis: usize) -> Option<[u64; 3]> {
-    let shape = source.ty().as_tensor()?.shape();
-    let layout = to_linear_layout(layout_of(source)?, &shape).ok()?;
+fn cut(layout: &LinearLayout, axis: usize) -> Option<[u64; 3]> {
     let (mut registers, mut threads) = (0u64, 0u64);
     for dim in layout.in_dims() {
         for bit in 0..layout.in_bits(dim) {
@@ -202,7 +212,7 @@ fn cut(source: Value<'_>, axis: usize) -> Option<[u64; 3]> {
     }
     let neighbours = registers.trailing_ones();
     let shared = (threads >> neighbours).trailing_ones();
-    let size = u64::try_from(shape[axis]).ok()?;
+    let size = layout.out_size(Dim::out(axis))?;
     let copies = size >> (neighbours + shared);
     let whole = registers & threads == 0
         && (registers | threads) + 1 == size

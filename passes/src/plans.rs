@@ -12,8 +12,8 @@ pub use access::{
     is_atomic, is_zero, lds_load, masked_coordinates, masks_by_zeros, most_elems, writes,
 };
 pub use along::{
-    Fused, LINE_BY_LINE, cost_along, fused, gather, histogram, kind_along, more_to, operand_bits, reduce,
-    scan, shared_among_lanes,
+    Fused, LINE_BY_LINE, cost_along, cost_of_sum, fused, gather, histogram, kind_along, more_to,
+    operand_bits, reduce, scan, shared_among_lanes,
 };
 pub use dot::{dot, dot_type, has_pairs, scale_layouts, scaled_dot, warp_group_dot};
 

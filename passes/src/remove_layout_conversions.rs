@@ -71,11 +71,18 @@ const REGION_ROUNDS: usize = 4;
 pub static TRITONGPU_REMOVE_LAYOUT_CONVERSIONS: PassDef = PassDef {
     anchor: "builtin.module",
     dependencies: &["ttg"],
-    options: &[PassOption {
-        name: "explain",
-        description: "report what regions moved, what is rematerialized, and what the alternatives would have cost, as remarks",
-        kind: OptionKind::Bool(false),
-    }],
+    options: &[
+        PassOption {
+            name: "explain",
+            description: "report what regions moved, what is rematerialized, and what the alternatives would have cost, as remarks",
+            kind: OptionKind::Bool(false),
+        },
+        PassOption {
+            name: "before-sums",
+            description: "take it that tritongpu-optimize-thread-locality runs later: of what a loop adds up, threads exchange data once",
+            kind: OptionKind::Bool(false),
+        },
+    ],
     ..PassDef::new(
         "tritongpu-remove-layout-conversions",
         "Let values take the layouts that their uses want, and convert only where that is the cheapest way",
@@ -85,7 +92,7 @@ pub static TRITONGPU_REMOVE_LAYOUT_CONVERSIONS: PassDef = PassDef {
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
     let layouts = Layouts::new(module.context(), Machine::of(module)?);
-    improve_and_tell(module, &layouts, options.bool("explain"))
+    improve_and_tell(module, &layouts, options.bool("before-sums"), options.bool("explain"))
 }
 
 /// Decides again about all layouts of a module that has some.
@@ -93,14 +100,15 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
 /// # Errors
 /// Where there is no layout for an operation; it is reported.
 pub(crate) fn improve<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
-    improve_and_tell(module, layouts, false)
+    improve_and_tell(module, layouts, false, false)
 }
 
-/// The same, which says as remarks what was chosen where somebody `asks`.
-fn improve_and_tell<'c>(module: Op<'c>, layouts: &Layouts<'c>, asks: bool) -> PassResult {
+/// The same, where sums over loops may be `before_sums` ([`Objective::before_sums`]), which says as remarks what was chosen where
+/// somebody `asks`.
+fn improve_and_tell<'c>(module: Op<'c>, layouts: &Layouts<'c>, before_sums: bool, asks: bool) -> PassResult {
     let mut ops = remove_unused(module)?;
     layouts.set_provisional(provisional(&ops, layouts));
-    let mut known = Known::of(module, Said::new(asks));
+    let mut known = Known::of(module, before_sums, Said::new(asks));
     // Without conversions every use has the layout that it wants. Those that were removed free values for other
     // layouts.
     while ops.iter().any(|op| is_conversion(*op)) {
@@ -174,6 +182,8 @@ struct Attempt<'c> {
 
 /// What is known of a module as it is, from one attempt to the next.
 struct Known<'c> {
+    /// Whether sums over loops are still to be kept in threads.
+    before_sums: bool,
     objective: Rc<Objective<'c>>,
     /// What its functions cost, once that was asked.
     totals: Option<Vec<Total>>,
@@ -182,13 +192,23 @@ struct Known<'c> {
 }
 
 impl<'c> Known<'c> {
-    fn of(module: Op<'c>, said: Said<'c>) -> Self {
-        Known { objective: Rc::new(Objective::new(module)), totals: None, said: Rc::new(said) }
+    fn of(module: Op<'c>, before_sums: bool, said: Said<'c>) -> Self {
+        Known {
+            before_sums,
+            objective: Self::objective(module, before_sums),
+            totals: None,
+            said: Rc::new(said),
+        }
+    }
+
+    fn objective(module: Op<'c>, before_sums: bool) -> Rc<Objective<'c>> {
+        Rc::new(if before_sums { Objective::before_sums(module) } else { Objective::new(module) })
     }
 
     /// Nothing of a module that changed.
     fn anew(&mut self, module: Op<'c>) {
-        *self = Known { objective: Rc::new(Objective::new(module)), totals: None, said: self.said.clone() };
+        let objective = Self::objective(module, self.before_sums);
+        *self = Known { objective, totals: None, said: self.said.clone(), ..*self };
     }
 }
 

@@ -87,6 +87,39 @@ fn what_no_plan_does_is_worse_than_any_number() {
 }
 
 #[test]
+fn what_a_loop_adds_up_is_exchanged_once_after_it() {
+    let sums = |added: &str| {
+        let session = Session::new(&format!(
+            "tt.func @f(%x: tensor<64x64xf32, #a>, %z: tensor<64xf32, #ttg.slice<{{dim = 1, parent = #a}}>>) {{
+               %c0 = arith.constant 0 : i32
+               %c1 = arith.constant 1 : i32
+               %c8 = arith.constant 8 : i32
+               %s = scf.for %i = %c0 to %c8 step %c1 iter_args(%t = %z) -> tensor<64xf32, #ttg.slice<{{dim = 1, parent = #a}}>> : i32 {{
+                 %r = \"tt.reduce\"(%x) <{{axis = 1 : i32}}> ({{
+                 ^bb0(%p: f32, %q: f32):
+                   %v = arith.addf %p, %q : f32
+                   tt.reduce.return %v : f32
+                 }}) : (tensor<64x64xf32, #a>) -> tensor<64xf32, #ttg.slice<{{dim = 1, parent = #a}}>>
+                 %u = {added} : tensor<64xf32, #ttg.slice<{{dim = 1, parent = #a}}>>
+                 scf.yield %u : tensor<64xf32, #ttg.slice<{{dim = 1, parent = #a}}>>
+               }}
+               tt.return
+             }}"
+        ));
+        let layouts = Layouts::new(session.context(), Machine::of(session.module()).expect("a machine"));
+        let reduce = session.all("tt.reduce")[0];
+        let whole = Objective::new(session.module()).cycles(reduce, &layouts).expect("a plan");
+        (whole, Objective::before_sums(session.module()).cycles(reduce, &layouts).expect("a plan"))
+    };
+    let (whole, kept) = sums("arith.addf %t, %r");
+    // Threads combine what they have in each of eight iterations, and exchange it in one.
+    let own = kept - (whole - kept) / 7.0;
+    assert!(kept < whole / 2.0 && own > 0.0, "{kept} of {whole}");
+    let (whole, as_before) = sums("arith.mulf %t, %r");
+    assert_eq!(whole, as_before, "products of sums are no sums");
+}
+
+#[test]
 fn what_is_made_later_has_the_facts_of_what_it_copies() {
     // A load of four neighbours with a mask that all of them share.
     let session = Session::new(

@@ -16,7 +16,7 @@ pub(super) const PASSES: &[Entry] = &[
     Entry::with("tritongpu-coalesce", &[("explain", Explain)]),
     Entry::with("tritongpu-F32DotTC", &[("emu-tf32", RoundsSingle)]),
     Entry::with("tritongpu-accelerate-matmul", &[("explain", Explain)]),
-    Entry::with("tritongpu-remove-layout-conversions", &[("explain", Explain)]),
+    Entry::with("tritongpu-remove-layout-conversions", &[("before-sums", True), ("explain", Explain)]),
     Entry::new("tritongpu-optimize-thread-locality"),
     Entry::new("tritongpu-optimize-dot-operands"),
     Entry::new("triton-licm"),

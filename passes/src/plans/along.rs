@@ -305,6 +305,25 @@ pub fn cost_along(op: Op<'_>, source: &LinearLayout, target: &TargetDesc) -> Res
     })
 }
 
+/// Cycles of a reduction, for each iteration of a loop that runs `times` times, where threads combine what they have in it and
+/// exchange data once after it.
+///
+/// # Errors
+/// When there is no plan.
+pub fn cost_of_sum(
+    op: Op<'_>,
+    source: &LinearLayout,
+    times: f64,
+    target: &TargetDesc,
+) -> Result<f64, String> {
+    let plan = reduce_from(op, source, target)?;
+    let words: u32 = operand_bits(op)?.iter().map(|bits| bits.div_ceil(32)).sum();
+    let combined: usize = plan.local.registers.iter().map(|values| values.len().saturating_sub(1)).sum();
+    let warps = (1u64 << source.in_bits(Dim::WARP)) as f64;
+    let own = (combined as f64 * f64::from(words) * warps * target.cost.alu).min(plan.cost.cycles);
+    Ok(own + (plan.cost.cycles - own) / times.max(1.0))
+}
+
 /// What [`cost_along`] depends on besides the layout.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct KindAlong<'c> {
