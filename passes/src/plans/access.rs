@@ -63,6 +63,9 @@ pub struct AccessFacts {
     /// For each dimension of `order`, elements in aligned groups of which a load gives the same; empty for stores and
     /// atomic operations, and for loads that may not be left out.
     pub repeats: SmallVec<[u64; 4]>,
+    /// Elements along the first dimension of `order` of which a load gives the same, as numbers that are packed in one; 1 where they
+    /// are others or more than that.
+    pub packed: u64,
     /// For each dimension of the tensor, whether all elements along it are a known distance apart: their offsets are constants, which
     /// instructions hold.
     pub constant_offsets: SmallVec<[bool; 4]>,
@@ -143,6 +146,7 @@ impl AccessFacts {
             stride,
             stride_bits,
             repeats,
+            packed: 1,
             constant_offsets,
             also_first,
         }
@@ -167,6 +171,8 @@ impl AccessFacts {
         if let Some(load) = LoadOp::cast(op).filter(|load| !load.is_volatile()) {
             let alike = |d: usize| load.op().operands().map(|value| equal_along(value, d, analysis)).min();
             facts.repeats = facts.order.iter().map(|d| alike(*d).unwrap_or(1)).collect();
+            let first = facts.repeats.first().copied().filter(|alike| (1..=MOST_PACKED).contains(alike));
+            facts.packed = first.unwrap_or(1);
         }
         Some(facts)
     }
