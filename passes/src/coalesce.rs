@@ -486,14 +486,14 @@ fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, target: Option<&
     let together = match access.facts.stride {
         _ if access.facts.usual > 1 => together,
         _ if access.facts.packed > 1 => (lanes * held * access.facts.stride_bits).div_ceil(256),
-        Some(stride) => (lanes * held * stride).div_ceil(32),
+        Some(stride) => (lanes * held).saturating_mul(stride).div_ceil(32),
         None if plans::is_atomic(access.op) => (together.min(apart) + apart) / 2,
         None => apart,
     };
     let sectors = together.clamp(1, apart);
     let fewest = sectors.div_ceil(4);
     let lines = match access.facts.stride.filter(|_| access.facts.usual == 1) {
-        Some(stride) => (lanes * held * stride).div_ceil(128).clamp(fewest, sectors),
+        Some(stride) => (lanes * held).saturating_mul(stride).div_ceil(128).clamp(fewest, sectors),
         None => fewest,
     };
     let bytes = lanes * vector * access.facts.bytes;

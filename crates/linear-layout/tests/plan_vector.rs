@@ -205,6 +205,7 @@ fn neighbours_that_are_apart_share_lines() {
     // Nothing is known, or they are farther apart than lines are.
     assert_eq!(planned(&side_by_side, 0), (32, 32, 2048));
     assert_eq!(planned(&side_by_side, 8 * 200), (32, 32, 2048));
+    assert_eq!(planned(&side_by_side, u64::MAX), (32, 32, 2048));
 }
 
 #[test]

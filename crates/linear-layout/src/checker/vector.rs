@@ -191,7 +191,8 @@ fn pieces(
     {
         // Neighbours that are a stride apart share pieces, too, of which rows have a power of two, nearest to the stride.
         let stride = if what == "runs" || run > 1 { 0 } else { global.facts.stride_bits };
-        let share = |n: &u64| stride > 0 && (n * stride).pow(2) <= 2 * bits.pow(2) && *n <= row;
+        let within = |n: u64| n.saturating_mul(stride).min(u64::from(u32::MAX)).pow(2) <= 2 * bits * bits;
+        let share = |n: &u64| stride > 0 && within(*n) && *n <= row;
         let near = (0..16).map(|bit| 1u64 << bit).filter(share).max().unwrap_or(1);
         let piece = |index: &u64| match near {
             1 => (index / run, index % run * u64::from(plan.elem_bits) / bits),
