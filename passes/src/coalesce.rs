@@ -478,14 +478,15 @@ impl<'c> Sets<'c> {
 /// after the other: where nothing is known of their addresses, neighbours of the tensor are as likely neighbours in memory as not.
 fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, target: Option<&TargetDesc>) -> [f64; 2] {
     // Neighbours that are packed in one element are loaded once.
-    let vector = access.vector.max(access.facts.packed).min(held);
+    let vector = access.vector.min(held);
+    let served = vector.max(access.facts.packed().min(held));
     let sectors_of_lane = (vector * access.facts.bytes).div_ceil(32);
     // Lanes next to each other share sectors.
     let together = (lanes * held * access.facts.bytes).div_ceil(32);
     let apart = lanes * sectors_of_lane;
     let together = match access.facts.stride {
         _ if access.facts.usual > 1 => together,
-        _ if access.facts.packed > 1 => (lanes * held * access.facts.stride_bits).div_ceil(256),
+        _ if access.facts.packed() > 1 => (lanes * held * access.facts.stride_bits).div_ceil(256),
         Some(stride) => (lanes * held).saturating_mul(stride).div_ceil(32),
         None if plans::is_atomic(access.op) => (together.min(apart) + apart) / 2,
         None => apart,
@@ -498,14 +499,14 @@ fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, target: Option<&
     };
     let bytes = lanes * vector * access.facts.bytes;
     // Neighbours that a thread accesses one after the other are in the same sectors.
-    let new = together as f64 * vector as f64 / held as f64;
+    let new = together as f64 * served as f64 / held as f64;
     let touched = Touched { bytes, sectors, lines, new: new.min(sectors as f64) };
     let known = access.facts.usual > 1 || access.facts.stride.is_some();
     let moved = target.map_or(fewest as f64, |target| {
         let read = if known { target.cost.loaded(touched) } else { fewest as f64 };
         if plans::writes(access.op) { read.max(target.cost.stored(touched)) } else { read }
     });
-    [1.0, moved].map(|cost| cost / vector as f64)
+    [1.0, moved].map(|cost| cost / served as f64)
 }
 
 /// Bytes of the widest access of a thread to shared memory.
@@ -557,7 +558,7 @@ fn operand_cost(members: &[&Access<'_>], work: &Work<'_>, held: u64, machine: &M
 /// The vectors that a group can take, but for the size of its tensors. Where its own accesses are of single elements (a table
 /// is looked up), loads that it meets may be of several.
 fn group_vectors(members: &[&Access<'_>], work: &Work<'_>) -> impl Iterator<Item = u64> + use<> {
-    let widest = members.iter().map(|access| access.vector.max(access.facts.packed)).max().unwrap_or(1);
+    let widest = members.iter().map(|access| access.vector.max(access.facts.packed())).max().unwrap_or(1);
     let met = work.repeated.iter().map(|load| load.vector).max().filter(|_| widest == 1);
     powers_up_to(met.unwrap_or(widest))
 }

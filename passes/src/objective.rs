@@ -289,10 +289,15 @@ impl<'c> Objective<'c> {
         plans::fused(op, target).filter(|_| self.fuses && !is_added_up(op))
     }
 
+    /// Nothing that is known, and costs alike, of the operations of `module`.
+    pub fn anew(&self, module: Op<'c>) -> Self {
+        Self { keeps_sums: self.keeps_sums, ..Self::new(module) }
+    }
+
     /// Costs of the operations of `copy`, a copy of the module as it was before it changed: `originals` has the value that
     /// each value of the copy is a copy of. What is known of the one's numbers is known of the other's.
     pub fn of_copy(&self, copy: Op<'c>, originals: FastMap<Value<'c>, Value<'c>>) -> Self {
-        let objective = Self { keeps_sums: self.keeps_sums, ..Self::new(copy) };
+        let objective = self.anew(copy);
         if let Some(analysis) = self.analysis.get() {
             _ = objective.analysis.set(analysis.of_copy(originals));
         }
@@ -399,7 +404,7 @@ impl<'c> Objective<'c> {
             Some(Rule::Reduce(_) | Rule::Scan | Rule::Gather) => {
                 let ty = op.operand(0).ty().as_tensor()?;
                 let layout = to_linear_layout(layout, &ty.shape()).ok()?;
-                match times_added_up(op, &layout).filter(|_| self.keeps_sums) {
+                match self.keeps_sums.then(|| times_added_up(op, &layout)).flatten() {
                     Some(times) => plans::cost_of_sum(op, &layout, times, target).ok(),
                     None => plans::cost_along(op, &layout, target).ok(),
                 }

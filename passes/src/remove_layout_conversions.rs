@@ -92,7 +92,9 @@ pub static TRITONGPU_REMOVE_LAYOUT_CONVERSIONS: PassDef = PassDef {
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
     let layouts = Layouts::new(module.context(), Machine::of(module)?);
-    improve_and_tell(module, &layouts, options.bool("before-sums"), options.bool("explain"))
+    let objective =
+        if options.bool("before-sums") { Objective::before_sums(module) } else { Objective::new(module) };
+    improve_and_tell(module, &layouts, objective, options.bool("explain"))
 }
 
 /// Decides again about all layouts of a module that has some.
@@ -100,15 +102,19 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
 /// # Errors
 /// Where there is no layout for an operation; it is reported.
 pub(crate) fn improve<'c>(module: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
-    improve_and_tell(module, layouts, false, false)
+    improve_and_tell(module, layouts, Objective::new(module), false)
 }
 
-/// The same, where sums over loops may be `before_sums` ([`Objective::before_sums`]), which says as remarks what was chosen where
-/// somebody `asks`.
-fn improve_and_tell<'c>(module: Op<'c>, layouts: &Layouts<'c>, before_sums: bool, asks: bool) -> PassResult {
+/// The same by the costs of `objective`, which says as remarks what was chosen where somebody `asks`.
+fn improve_and_tell<'c>(
+    module: Op<'c>,
+    layouts: &Layouts<'c>,
+    objective: Objective<'c>,
+    asks: bool,
+) -> PassResult {
     let mut ops = remove_unused(module)?;
     layouts.set_provisional(provisional(&ops, layouts));
-    let mut known = Known::of(module, before_sums, Said::new(asks));
+    let mut known = Known::of(objective, Said::new(asks));
     // Without conversions every use has the layout that it wants. Those that were removed free values for other
     // layouts.
     while ops.iter().any(|op| is_conversion(*op)) {
@@ -182,8 +188,6 @@ struct Attempt<'c> {
 
 /// What is known of a module as it is, from one attempt to the next.
 struct Known<'c> {
-    /// Whether sums over loops are still to be kept in threads.
-    before_sums: bool,
     objective: Rc<Objective<'c>>,
     /// What its functions cost, once that was asked.
     totals: Option<Vec<Total>>,
@@ -192,23 +196,14 @@ struct Known<'c> {
 }
 
 impl<'c> Known<'c> {
-    fn of(module: Op<'c>, before_sums: bool, said: Said<'c>) -> Self {
-        Known {
-            before_sums,
-            objective: Self::objective(module, before_sums),
-            totals: None,
-            said: Rc::new(said),
-        }
-    }
-
-    fn objective(module: Op<'c>, before_sums: bool) -> Rc<Objective<'c>> {
-        Rc::new(if before_sums { Objective::before_sums(module) } else { Objective::new(module) })
+    fn of(objective: Objective<'c>, said: Said<'c>) -> Self {
+        Known { objective: Rc::new(objective), totals: None, said: Rc::new(said) }
     }
 
     /// Nothing of a module that changed.
     fn anew(&mut self, module: Op<'c>) {
-        let objective = Self::objective(module, self.before_sums);
-        *self = Known { objective, totals: None, said: self.said.clone(), ..*self };
+        let objective = Rc::new(self.objective.anew(module));
+        *self = Known { objective, totals: None, said: self.said.clone() };
     }
 }
 

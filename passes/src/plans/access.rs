@@ -63,9 +63,6 @@ pub struct AccessFacts {
     /// For each dimension of `order`, elements in aligned groups of which a load gives the same; empty for stores and
     /// atomic operations, and for loads that may not be left out.
     pub repeats: SmallVec<[u64; 4]>,
-    /// Elements along the first dimension of `order` of which a load gives the same, as numbers that are packed in one; 1 where they
-    /// are others or more than that.
-    pub packed: u64,
     /// For each dimension of the tensor, whether all elements along it are a known distance apart: their offsets are constants, which
     /// instructions hold.
     pub constant_offsets: SmallVec<[bool; 4]>,
@@ -146,7 +143,6 @@ impl AccessFacts {
             stride,
             stride_bits,
             repeats,
-            packed: 1,
             constant_offsets,
             also_first,
         }
@@ -171,8 +167,6 @@ impl AccessFacts {
         if let Some(load) = LoadOp::cast(op).filter(|load| !load.is_volatile()) {
             let alike = |d: usize| load.op().operands().map(|value| equal_along(value, d, analysis)).min();
             facts.repeats = facts.order.iter().map(|d| alike(*d).unwrap_or(1)).collect();
-            let first = facts.repeats.first().copied().filter(|alike| (1..=MOST_PACKED).contains(alike));
-            facts.packed = first.unwrap_or(1);
         }
         Some(facts)
     }
@@ -180,6 +174,12 @@ impl AccessFacts {
     /// How many elements share each address that is read, on average; one where that is not known.
     pub fn repeated(&self) -> u64 {
         self.repeats.iter().map(|n| (*n).max(1)).product()
+    }
+
+    /// Elements along the first dimension of `order` of which a load gives the same, as numbers that are packed in one; 1 where they
+    /// are others or more than that.
+    pub fn packed(&self) -> u64 {
+        self.repeats.first().copied().filter(|alike| (1..=MOST_PACKED).contains(alike)).unwrap_or(1)
     }
 
     /// Elements of the widest access, and what limits it.
@@ -287,7 +287,7 @@ fn usual_stride(pointers: &AxisInfo, d: usize) -> Option<u64> {
 /// several numbers are packed in, which others follow; larger groups, as of scales, are apart, and a thread loads them once.
 fn order_of(shape: &[i64], pointers: &AxisInfo) -> SmallVec<[usize; 4]> {
     let mut order: SmallVec<[usize; 4]> = (0..shape.len()).rev().collect();
-    let equal = |d: usize| packed(shape, pointers, d).filter(|_| pointers.runs[d].len > 1);
+    let equal = |d: usize| usually_packed(shape, pointers, d).filter(|_| pointers.runs[d].len > 1);
     let stride = |d: usize| {
         let apart = usual_stride(pointers, d).filter(|stride| *stride != 0);
         apart.or_else(|| Some(SECTOR.div_ceil(equal(d)?))).unwrap_or(u64::MAX)
@@ -298,8 +298,8 @@ fn order_of(shape: &[i64], pointers: &AxisInfo) -> SmallVec<[usize; 4]> {
     order
 }
 
-/// How many neighbours along `d` have one address, where these are so few that they are packed in an element, which others follow.
-fn packed(shape: &[i64], pointers: &AxisInfo, d: usize) -> Option<u64> {
+/// How many neighbours along `d` usually have one address, where these are so few that they are packed in an element, which others follow.
+fn usually_packed(shape: &[i64], pointers: &AxisInfo, d: usize) -> Option<u64> {
     let run = pointers.runs.get(d).filter(|run| run.usual == Some(0))?;
     let alike = if run.len > 1 { run.len } else { run.lasts };
     (alike <= MOST_PACKED && alike < shape[d].max(1) as u64).then_some(alike)
@@ -308,7 +308,7 @@ fn packed(shape: &[i64], pointers: &AxisInfo, d: usize) -> Option<u64> {
 /// Bits between neighbours along `d`, as [`usual_stride`]; fewer than an element has where several are packed in it.
 fn stride_bits(shape: &[i64], pointers: &AxisInfo, d: usize) -> Option<u64> {
     match usual_stride(pointers, d)? {
-        0 => packed(shape, pointers, d).map(|alike| 8 * pointers.unit.unsigned_abs() / alike),
+        0 => usually_packed(shape, pointers, d).map(|alike| 8 * pointers.unit.unsigned_abs() / alike),
         stride => Some(stride.saturating_mul(8)),
     }
 }

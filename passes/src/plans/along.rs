@@ -318,9 +318,9 @@ pub fn cost_of_sum(
 ) -> Result<f64, String> {
     let plan = reduce_from(op, source, target)?;
     let words: u32 = operand_bits(op)?.iter().map(|bits| bits.div_ceil(32)).sum();
-    let combined: usize = plan.local.registers.iter().map(|values| values.len().saturating_sub(1)).sum();
+    let combined = plan.local.own_combinations() as f64;
     let warps = (1u64 << source.in_bits(Dim::WARP)) as f64;
-    let own = (combined as f64 * f64::from(words) * warps * target.cost.alu).min(plan.cost.cycles);
+    let own = (combined * f64::from(words) * warps * target.cost.alu).min(plan.cost.cycles);
     Ok(own + (plan.cost.cycles - own) / times.max(1.0))
 }
 

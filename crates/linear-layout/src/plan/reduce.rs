@@ -122,11 +122,15 @@ pub struct LocalReduction {
 }
 
 impl LocalReduction {
+    /// Combinations of two values that a thread has of its own.
+    pub fn own_combinations(&self) -> u64 {
+        self.registers.iter().map(|r| r.len().saturating_sub(1) as u64).sum()
+    }
+
     /// Combinations of two values in one thread.
     pub fn combinations(&self) -> u64 {
-        let within: usize = self.registers.iter().map(|r| r.len().saturating_sub(1)).sum();
         let between = if self.whole_warp.is_some() { 0 } else { self.shuffles.len() as u64 };
-        within as u64 + self.halved() + self.values() * between
+        self.own_combinations() + self.halved() + self.values() * between
     }
 
     /// Values that are left to every lane.
