@@ -20,6 +20,8 @@ pub enum Unit {
     Times,
     /// Bytes.
     Bytes,
+    /// Registers of a thread.
+    Registers,
 }
 
 /// What one way costs.
@@ -90,7 +92,7 @@ fn number(cost: f64, unit: Unit) -> String {
         _ if cost.abs() < LEAST => "0".to_owned(),
         Unit::More => format!("{cost:+.0}"),
         Unit::Cycles if cost.abs() < 10.0 => format!("{cost:.1}"),
-        Unit::Cycles | Unit::Bytes => format!("{cost:.0}"),
+        Unit::Cycles | Unit::Bytes | Unit::Registers => format!("{cost:.0}"),
     }
 }
 
@@ -144,6 +146,7 @@ impl fmt::Display for Choice {
             Unit::Cycles | Unit::More => " cycles",
             Unit::Times => " times",
             Unit::Bytes => " bytes",
+            Unit::Registers => " registers",
         };
         write!(f, "choice of {subject}: {}", chosen.text(*unit, word))?;
         let mut others: Vec<&Candidate> = others.iter().collect();

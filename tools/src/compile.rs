@@ -26,7 +26,7 @@ use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttg::module_attrs::{TARGET, TOTAL_NUM_WARPS};
 use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, LINE_INFO, MAX_REGISTERS, WAVES_PER_EU, flushes_denormals};
-use ttopt_passes::choice::{Choice, Unit};
+use ttopt_passes::choice::{Candidate, Choice, Unit};
 use ttopt_passes::estimate::{Estimate, Launch};
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
 use ttopt_passes::last_use::COMES_BACK;
@@ -529,7 +529,9 @@ fn compile_in(
         passes,
         pipelines,
         anew: &|| parse(&source),
+        waits: false,
         second: None,
+        spills: 0,
         made: Compiled::default(),
     };
     if let Some(ttir) = ttir {
@@ -616,8 +618,12 @@ struct Compilation<'a, 'c> {
     pipelines: &'a Pipelines,
     /// The input once more.
     anew: &'a dyn Fn() -> Result<Module<'c>>,
+    /// Whether all that runs ahead in some loop only waits in registers, which nobody asked for.
+    waits: bool,
     /// What became of it without loads that wait in registers.
     second: Option<Compiled>,
+    /// Vector registers that the code for an AMD GPU spills.
+    spills: u64,
     made: Compiled,
 }
 
@@ -646,9 +652,10 @@ impl<'c> Compilation<'_, 'c> {
             self.with_llvm(&llvm_context, &target, machine, start)
         });
         match errors.first() {
-            Some(error) => Err(self.place(Refusal::of_llvm(&error).into())),
-            None => made.map_err(|error| self.place(error)),
+            Some(error) => return Err(self.place(Refusal::of_llvm(&error).into())),
+            None => made.map_err(|error| self.place(error))?,
         }
+        self.take_least_spills()
     }
 
     /// Reports what a back end refuses where it belongs. What it refuses of code that a caller edited is no matter of the source.
@@ -770,27 +777,70 @@ impl<'c> Compilation<'_, 'c> {
     /// Makes PTX in which no loads wait in registers for later iterations, where some do.
     fn make_second(&mut self) -> Result<()> {
         let module = as_op(&self.module);
-        let waits = module.attr(AHEAD_IN_REGISTERS).is_some();
+        self.waits = module.attr(AHEAD_IN_REGISTERS).is_some();
         module.remove_attr(AHEAD_IN_REGISTERS);
-        let Options { emit, second, overrides, .. } = self.options;
+        let Options { emit, second, .. } = self.options;
         let is_wanted = *emit > Stage::Amdgcn || *second && emit.is_assembly();
-        let target = TargetDesc::parse(target_of(&self.module).unwrap_or("")).ok();
-        let Some(target) = target.filter(|target| target.vendor == Vendor::Nvidia) else { return Ok(()) };
-        if !waits || !is_wanted || !overrides.is_empty() {
+        if is_wanted && self.vendor() == Some(Vendor::Nvidia) {
+            let options = Options {
+                emit: Stage::Asm,
+                schedules: false,
+                estimate: None,
+                keep: false,
+                dump: None,
+                ..self.options.clone()
+            };
+            self.second = self.without_loads_ahead(options)?;
+        }
+        Ok(())
+    }
+
+    /// Takes code in which no loads wait in registers for later iterations where the code with them spills most of what they take: on AMD GPUs, whose
+    /// code says what it spills.
+    fn take_least_spills(&mut self) -> Result<()> {
+        if self.spills <= LITTLE_SPILLED || self.vendor() != Some(Vendor::Amd) {
             return Ok(());
         }
-        let options = Options {
-            emit: Stage::Asm,
-            print_after: Vec::new(),
-            explain: false,
-            schedules: false,
-            estimate: None,
-            keep: false,
-            dump: None,
-            second: false,
-            ..self.options.clone()
-        };
-        let mut pipeline = Passes::of(&options, target.name);
+        let options = Options { keep: self.keeps(), dump: None, ..self.options.clone() };
+        let Some(other) = self.without_loads_ahead(options)? else { return Ok(()) };
+        let (with, without) = (self.spills, codegen::spills(&other.output).0);
+        let all = [("with loads that wait in registers", with), ("without", without)];
+        let is_better = 2 * without <= with;
+        if self.options.explain {
+            let all = all.map(|(name, spills)| Candidate::new(name, Some(spills as f64))).to_vec();
+            let choice = Choice::among("what a thread spills", Unit::Registers, all, usize::from(is_better));
+            let kernel = self.made.metadata.as_ref().map_or("", |metadata| &metadata.name);
+            choice.iter().for_each(|choice| self.remark(kernel, choice));
+        }
+        if is_better {
+            let took = self.made.times.total();
+            self.made = other;
+            self.made.times.asm += took;
+            let Artifacts { ttir: _, ttgir, llvm: _, llvmir, asm, bin, sass: _ } = &self.made.artifacts;
+            let stages =
+                [(Stage::Ttgir, ttgir), (Stage::Llvmir, llvmir), (Stage::Asm, asm), (Stage::Bin, bin)];
+            for (stage, bytes) in stages {
+                bytes.as_ref().map_or(Ok(()), |bytes| self.dump(stage, bytes))?;
+            }
+            if !self.options.keep {
+                self.made.artifacts = Artifacts::default();
+            }
+        }
+        Ok(())
+    }
+
+    fn vendor(&self) -> Option<Vendor> {
+        TargetDesc::parse(target_of(&self.module)?).ok().map(|target| target.vendor)
+    }
+
+    /// What the input becomes where loads do not wait in registers for later iterations; `None` where none do, or it cannot be made.
+    fn without_loads_ahead(&self, options: Options) -> Result<Option<Compiled>> {
+        if !self.waits || !self.options.overrides.is_empty() {
+            return Ok(None);
+        }
+        let Some(target) = target_of(&self.module) else { return Ok(None) };
+        let options = Options { print_after: Vec::new(), explain: false, second: false, ..options };
+        let mut pipeline = Passes::of(&options, target);
         pipeline.ahead_in_registers = false;
         let passes = Passes { to_ttgir: ttopt_passes::pipeline::ttir_to_ttgir(&pipeline), explain: false };
         let mut other = Compilation {
@@ -803,18 +853,21 @@ impl<'c> Compilation<'_, 'c> {
             passes,
             pipelines: self.pipelines,
             anew: self.anew,
+            waits: false,
             second: None,
+            spills: 0,
             made: Compiled::default(),
         };
         // What it has to say the first one says, too.
-        let made = diagnostics::during(module.context(), |_| (), || other.run());
+        let made = diagnostics::during(as_op(&self.module).context(), |_| (), || other.run());
         self.check_cancelled()?;
-        if let Err(error) = made {
-            tracing::warn!("other text for a kernel is left: {error:#}");
-        } else {
-            self.second = Some(other.made);
+        match made {
+            Ok(()) => Ok(Some(other.made)),
+            Err(error) => {
+                tracing::warn!("other code for a kernel is left: {error:#}");
+                Ok(None)
+            }
         }
-        Ok(())
     }
 
     /// Takes what passes wrote down of loops out of the module.
@@ -998,6 +1051,7 @@ impl<'c> Compilation<'_, 'c> {
             let other = |attempt: &codegen::Attempt| emit(&again.clone(), attempt, kind);
             let (spreads, length) = (codegen::spreads(&again), codegen::length(&again));
             (code, attempt) = codegen::with_least_spills(code, machine, spreads, length, other)?;
+            self.spills = codegen::spills(&code).0;
         }
         if let Some(shown) = shown {
             self.keep(Stage::Asm, emit(&shown, &attempt, codegen::Output::Assembly)?)?;
@@ -1260,6 +1314,9 @@ fn check_stage(stage: Stage, target: &TargetDesc) -> Result<()> {
         _ => Ok(()),
     }
 }
+
+/// Vector registers that code for AMD GPUs may spill before it is made without loads that wait in registers: as many as of NVIDIA's are few.
+const LITTLE_SPILLED: u64 = 4;
 
 /// What a module is compiled for where nobody says so.
 const DEFAULT_TARGET: &str = "cuda:90";

@@ -132,7 +132,7 @@ fn with_fewer_spills(ptx: &[u8], stack: u32) -> Option<Vec<u8>> {
         return None;
     }
     let (kernel, bound) = only_kernel(ptx)?;
-    let warps = warps_of(&kernel);
+    let warps = warps_of(kernel.threads);
     let has = granted(bound * warps);
     if has == MOST_REGISTERS {
         return None;
@@ -169,7 +169,7 @@ const FEW_SPILLS: u32 = 16;
 fn is_worth_no_bound(ptx: &[u8], (cubin, before): (&[u8], u32), (unbounded, stack): (&[u8], u32)) -> bool {
     let warps = || {
         let (kernel, _) = only_kernel(ptx)?;
-        Some((warps_of_part(&kernel, cubin)?, warps_of_part(&kernel, unbounded)?))
+        Some((warps_of_part(kernel.threads, cubin)?, warps_of_part(kernel.threads, unbounded)?))
     };
     warps().is_some_and(|(had, has)| {
         let slower = || latency(has * PARTS as f64) > SPILLS * latency(had * PARTS as f64);
@@ -225,7 +225,7 @@ const STACK_OF_MORE_CTAS: u32 = 16;
 /// as few registers it says best itself. At most `most` CTAs have room in shared memory. The constants are of timings (`docs/objective.md`).
 fn with_more_ctas(ptx: &[u8], registers: u32, most: u64) -> Option<Vec<u8>> {
     let (kernel, bound) = only_kernel(ptx)?;
-    let (warps, registers) = (warps_of(&kernel), u64::from(registers));
+    let (warps, registers) = (warps_of(kernel.threads), u64::from(registers));
     let multiplies = || has(ptx, &kernel, b"wgmma.mma_async");
     let is_alone = || bound == 1 && granted(2 * warps) < registers;
     let without = match waits_for_dots(ptx, &kernel) {
@@ -257,7 +257,7 @@ fn with_dots_beside_each_other(ptx: &[u8], cubin: &[u8], capability: u32) -> Opt
 fn is_worth_dots_beside_each_other(ptx: &[u8], other: &[u8], capability: u32) -> bool {
     let ctas = || {
         let (kernel, _) = only_kernel(ptx)?;
-        Some(warps_of_part(&kernel, other)? * PARTS as f64 / warps_of(&kernel) as f64)
+        Some(warps_of_part(kernel.threads, other)? * PARTS as f64 / warps_of(kernel.threads) as f64)
     };
     !waits_for_each_dot(ptx, other, capability)
         && ctas().is_some_and(|ctas| ctas >= LEAST_CTAS_OF_DOTS as f64)
@@ -421,10 +421,11 @@ const FASTER_WITH_MORE_REGISTERS: f64 = 1.15;
 /// than its dots want ([`with_more_ctas`]).
 fn with_more_registers(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
     let (kernel, bound) = only_kernel(ptx)?;
-    if waits_for_dots(ptx, &kernel) && bound * warps_of(&kernel) <= WARPS_WITH_DOTS {
+    if waits_for_dots(ptx, &kernel) && bound * warps_of(kernel.threads) <= WARPS_WITH_DOTS {
         return None;
     }
-    let fewer = (needs_all(cubin, granted(bound * warps_of(&kernel)))? && bound > 1).then_some(bound / 2)?;
+    let fewer =
+        (needs_all(cubin, granted(bound * warps_of(kernel.threads)))? && bound > 1).then_some(bound / 2)?;
     let waits = waits_at_least(FASTER_WITH_MORE_REGISTERS, ptx, cubin, capability)?;
     (waits && !near::loads_are_near(ptx)).then(|| with_bound(ptx, &kernel, fewer))
 }
@@ -444,7 +445,7 @@ fn likely_next(ptx: &[u8]) -> Option<Vec<u8>> {
 /// granted: for the loads of several iterations of a loop.
 fn with_half_of_the_ctas(ptx: &[u8]) -> Option<Vec<u8>> {
     let (kernel, bound) = only_kernel(ptx).filter(|(_, bound)| *bound > 1)?;
-    let granted = granted(bound * warps_of(&kernel));
+    let granted = granted(bound * warps_of(kernel.threads));
     let needs = pressure::needs(&kernel, FEWEST_REGISTERS)?;
     let unrolled = |need: &Need| need.registers + (UNROLLED - 1.0) * need.flight;
     let loops = needs.iter().filter(|need| need.times > 1.0 && need.flight > 0.0);
@@ -473,7 +474,7 @@ const FASTER_WITH_ARGUMENTS: f64 = 1.05;
 /// says. Where registers are short, ptxas computes again what follows from arguments and constants wherever it is wanted.
 fn with_registers_for_arguments(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
     let (kernel, bound) = only_kernel(ptx)?;
-    let warps = warps_of(&kernel);
+    let warps = warps_of(kernel.threads);
     let have = granted(bound * warps);
     let loads = times(ptx, b"ld.param");
     if !needs_all(cubin, have)? || constants(cubin, capability)? < loads + LOADED_AGAIN {
@@ -499,7 +500,7 @@ type Estimated = (Cycles, f64);
 /// Those of `cubin`, another one of whose kernel was made of `ptx`.
 fn estimated(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Estimated> {
     let (kernel, _) = only_kernel(ptx)?;
-    let (found, warps) = (cycles(cubin, capability)?, warps_of_part(&kernel, cubin)?);
+    let (found, warps) = (cycles(cubin, capability)?, warps_of_part(kernel.threads, cubin)?);
     debug!(found.alone, found.issued, found.loads, warps, "cycles of machine code");
     Some((found, warps))
 }
@@ -649,7 +650,7 @@ fn is_worth_loads_of_all_iterations_first(ptx: &[u8], cubin: &[u8], other: &[u8]
 fn leaves_enough_warps(ptx: &[u8], cubin: &[u8], other: &[u8]) -> bool {
     let warps = || {
         let (kernel, _) = only_kernel(ptx)?;
-        Some((warps_of_part(&kernel, cubin)?, warps_of_part(&kernel, other)?))
+        Some((warps_of_part(kernel.threads, cubin)?, warps_of_part(kernel.threads, other)?))
     };
     warps().is_some_and(|(had, has)| latency(has * PARTS as f64) <= SPILLS * latency(had * PARTS as f64))
 }
@@ -661,7 +662,7 @@ fn is_faster_written_out(factor: f64, ptx: &[u8], cubin: &[u8], written_out: &[u
         // An assembler may have unrolled the loops: they run as often as makes the loads that are there without them.
         let iterations = (after.loads - before.rest.loads) / before.innermost.loads;
         let before = Some(before.with(iterations)).filter(|_| iterations >= 1.0 && iterations.is_finite())?;
-        let warps = (warps_of_part(&kernel, cubin)?, warps_of_part(&kernel, written_out)?);
+        let warps = (warps_of_part(kernel.threads, cubin)?, warps_of_part(kernel.threads, written_out)?);
         debug!(?before, ?after, ?warps, "cycles of machine code with loops written out");
         Some((before.shared_by(warps.0), after.shared_by(warps.1)))
     };
@@ -799,9 +800,10 @@ fn is_worth_no_loads_ahead(
     factor: f64,
 ) -> bool {
     let time = |ptx: &[u8], cubin: &[u8]| {
-        let (found, by_registers) = estimated(ptx, cubin, limits.capability)?;
-        let (kernel, _) = only_kernel(ptx)?;
-        let by_memory = (limits.most_ctas * warps_of(&kernel)) as f64 / PARTS as f64;
+        // The best text may have no bound.
+        let threads = read::threads(ptx)?;
+        let (found, by_registers) = (cycles(cubin, limits.capability)?, warps_of_part(threads, cubin)?);
+        let by_memory = (limits.most_ctas * warps_of(threads)) as f64 / PARTS as f64;
         Some((found.shared_by(by_registers.min(by_memory)), found.loads))
     };
     let faster = time(ptx, cubin)
@@ -818,9 +820,9 @@ fn is_faster_without_loads_ahead(factor: f64, before: (f64, f64), after: (f64, f
     before.0 >= factor * unrolled * after.0
 }
 
-/// Warps that share a part of a multiprocessor, by the registers that `cubin` uses.
-fn warps_of_part(kernel: &Kernel, cubin: &[u8]) -> Option<f64> {
-    let (warps, registers) = (warps_of(kernel), u64::from(binary::registers(cubin)?));
+/// Warps that share a part of a multiprocessor, by the registers that `cubin` uses, whose CTAs have so many threads.
+fn warps_of_part(threads: u64, cubin: &[u8]) -> Option<f64> {
+    let (warps, registers) = (warps_of(threads), u64::from(binary::registers(cubin)?));
     let ctas = (1..=64 / warps).rev().find(|ctas| granted(ctas * warps) >= registers).unwrap_or(1);
     Some(((ctas * warps) as f64 / 4.0).min(MOST_WARPS_OF_PART))
 }
@@ -834,19 +836,20 @@ fn ctas(needs: &[Need], kernel: &Kernel, most: u64, nearly: f64) -> u64 {
 
 /// What numbers of CTAs, up to `most`, cost.
 fn costs(needs: &[Need], kernel: &Kernel, most: u64) -> impl Iterator<Item = (f64, u64)> {
-    let warps = warps_of(kernel);
+    let warps = warps_of(kernel.threads);
     let can_be = move |ctas: &u64| *ctas == 1 || granted(ctas * warps) >= kernel.least;
     (1..=most.max(1)).filter(can_be).map(move |ctas| (cost(needs, kernel.synchronizes, warps, ctas), ctas))
 }
 
-fn warps_of(kernel: &Kernel) -> u64 {
-    kernel.threads.div_ceil(32).max(1)
+/// Warps of so many threads.
+fn warps_of(threads: u64) -> u64 {
+    threads.div_ceil(32).max(1)
 }
 
 /// The choice of `ctas` CTAs, in words.
 fn choice(needs: &[Need], kernel: &Kernel, most: u64, registers: u64, ctas: u64) -> Option<Choice> {
     let name = |ctas: u64| {
-        let granted = granted(ctas * warps_of(kernel));
+        let granted = granted(ctas * warps_of(kernel.threads));
         format!("{ctas} CTA{} with {granted} registers a thread", if ctas == 1 { "" } else { "s" })
     };
     let all: Vec<(f64, u64)> = costs(needs, kernel, most).collect();

@@ -4,7 +4,7 @@ use crate::ir_util::constant;
 use crate::rules::{Rule, rule};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Block, Op, Value, Walk};
-use mlir_host::upstream::{AddIOp, ExtSIOp, MulIOp, SubIOp};
+use mlir_host::upstream::{AddIOp, DivSIOp, DivUIOp, ExtSIOp, MulIOp, RemSIOp, RemUIOp, SubIOp};
 use ttopt_dialect::tt::ops::{AddPtrOp, LoadOp, SplatOp};
 use ttopt_dialect::tt::types::pointee;
 
@@ -12,7 +12,7 @@ use ttopt_dialect::tt::types::pointee;
 const MOST_VALUES: usize = 512;
 const MOST_DEPTH: usize = 64;
 
-/// The most that addresses of tensors of loads in `around`, an `scf.for`, move in an iteration, in bytes; `None` where that is not known of
+/// The most that addresses of tensors of loads in `around`, an `scf.for`, move in most iterations, in bytes; `None` where that is not known of
 /// one of them, or there is none.
 pub fn most_of_loads(around: Op<'_>) -> Option<u64> {
     let mut advance = Advance { around, block: around.region(0).first_block()?, known: FastMap::default() };
@@ -36,7 +36,7 @@ struct Advance<'c> {
 }
 
 impl<'c> Advance<'c> {
-    /// By how much all elements of `value` grow in an iteration: units of integers, bytes of pointers.
+    /// By how much all elements of `value` grow in most iterations: units of integers, bytes of pointers.
     fn of(&mut self, value: Value<'c>, depth: usize) -> Option<i64> {
         if let Some(known) = self.known.get(&value) {
             return *known;
@@ -81,6 +81,16 @@ impl<'c> Advance<'c> {
                 (0, b) => b.checked_mul(constant(op.operand(0))?),
                 _ => None,
             };
+        }
+        // The number of a tap is split into a row and a column of its window.
+        let divides = DivSIOp::cast(op).is_some() || DivUIOp::cast(op).is_some();
+        if divides || RemSIOp::cast(op).is_some() || RemUIOp::cast(op).is_some() {
+            let step = of(0)?;
+            if step != 0 {
+                let stays =
+                    constant(op.operand(1)).is_some_and(|by| step.unsigned_abs() <= by.unsigned_abs() / 2);
+                return stays.then_some(if divides { 0 } else { step });
+            }
         }
         let moves_data = SplatOp::cast(op).is_some() || ExtSIOp::cast(op).is_some();
         if moves_data || matches!(rule(op), Some(Rule::Broadcast | Rule::ExpandDims(_))) {

@@ -84,6 +84,15 @@ pub fn kernels(ptx: &[u8]) -> Vec<Kernel> {
     found
 }
 
+/// Threads of a CTA of the kernel of `ptx`, which may have a bound or not; `None` where there are several kernels, or it does not say.
+pub fn threads(ptx: &[u8]) -> Option<u64> {
+    const ENTRY: &[u8] = b"\n.visible .entry ";
+    let at = position(ptx, 0, ENTRY)?;
+    let body = position(ptx, at, b"\n{\n")?;
+    let (_, threads) = number(ptx, at..body + 1, b"\n.reqntid ")?;
+    position(ptx, body, ENTRY).is_none().then_some(threads)
+}
+
 /// How far it is to the brace that closes what is open where `text` begins.
 pub(super) fn closing(text: &[u8]) -> usize {
     let mut open = 1;
