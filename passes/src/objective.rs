@@ -95,7 +95,7 @@ fn known_conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>)
         let Some(target) = target(&layouts.machine) else { return UNKNOWN };
         match plans::conversion_to(ty, to, target) {
             Ok(plan) => {
-                let all = plan.cost.cycles + through_bytes(ty, to, &plan, target);
+                let all = plan.cost.cycles + packing(ty, to, &plan, target);
                 Conversion::Cycles { all, waits: plan.waits(target) }
             }
             Err(_) => Conversion::Impossible,
@@ -103,18 +103,37 @@ fn known_conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>)
     })
 }
 
-/// Cycles of making bytes of booleans, which are in predicates, and booleans of bytes again, where `plan` moves them between
-/// threads: a select for each register that has one, and a comparison for each that gets one.
-fn through_bytes<'c>(ty: TensorType<'c>, to: Attr<'c>, plan: &ConversionPlan, target: &TargetDesc) -> f64 {
+/// Cycles of making what `plan` moves between threads from what they have, and what they want from that.
+///
+/// Booleans are in predicates, and bytes on the way: a select for each register that has one, and a comparison for each that gets one. Plans take
+/// bytes from words; where a thread holds them one by one, four are put together by three instructions, and integers, which no cast takes in
+/// pairs, are taken apart by as many.
+fn packing<'c>(ty: TensorType<'c>, to: Attr<'c>, plan: &ConversionPlan, target: &TargetDesc) -> f64 {
+    const OF_BYTES: f64 = 0.75;
     let is_moved = !matches!(plan.conversion, Moves::NoOp | Moves::RegisterPermute { .. });
-    if ty.element().bits() != Some(1) || !is_moved {
-        return 0.0;
-    }
-    let shape = ty.shape();
-    let layouts = [ty.encoding(), Some(to)].into_iter().flatten();
-    let layouts = layouts.filter_map(|layout| to_linear_layout(layout, &shape).ok());
-    let registers = layouts.map(|layout| f64::from(1u32 << layout.in_bits(Dim::REGISTER)) * warps(&layout));
-    registers.sum::<f64>() * target.cost.alu
+    let Some(bits @ (1 | 8)) = ty.element().bits().filter(|_| is_moved) else { return 0.0 };
+    let layout_of = |layout: Attr<'c>| to_linear_layout(layout, &ty.shape()).ok();
+    let Some((from, to)) = ty.encoding().and_then(layout_of).zip(layout_of(to)) else { return 0.0 };
+    let registers = |layout: &LinearLayout| f64::from(1u32 << layout.in_bits(Dim::REGISTER)) * warps(layout);
+    let instructions = if bits == 1 {
+        registers(&from) + registers(&to)
+    } else if from.in_bits(Dim::REGISTER) == 0 || has_words_of_bytes(&from) {
+        0.0
+    } else {
+        OF_BYTES * (registers(&from) + if ty.element().is_float() { 0.0 } else { registers(&to) })
+    };
+    instructions * target.cost.alu
+}
+
+/// Whether the first four registers of a thread hold neighbours along a dimension, as those do that are loaded at once.
+fn has_words_of_bytes(layout: &LinearLayout) -> bool {
+    let along = |bit: u32| {
+        let coords = layout.basis_coords(Dim::REGISTER, bit)?;
+        let mut nonzero = coords.iter().enumerate().filter(|(_, coord)| **coord != 0);
+        let (dimension, step) = nonzero.next()?;
+        (*step == 1 << bit && nonzero.next().is_none()).then_some(dimension)
+    };
+    along(0).is_some() && along(0) == along(1)
 }
 
 /// Assumed iterations of a loop that does not say how many it has.

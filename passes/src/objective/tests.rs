@@ -171,6 +171,38 @@ fn what_fills_no_register_is_put_together() {
 }
 
 #[test]
+fn bytes_that_a_thread_holds_one_by_one_are_put_together_to_be_moved() {
+    let layout = |size: u32, warps: &str| {
+        let lanes = if size == 4 { "[4, 8]" } else { "[1, 32]" };
+        format!(
+            "#ttg.blocked<{{sizePerThread = [1, {size}], threadsPerWarp = {lanes}, warpsPerCTA = {warps}, order = [1, 0]}}>"
+        )
+    };
+    let packing = |element: &str, from: &str| {
+        let to = layout(1, "[1, 4]");
+        let session = Session::new(&format!(
+            "tt.func @f(%x: tensor<64x32x{element}, {from}>) {{
+               %y = ttg.convert_layout %x : tensor<64x32x{element}, {from}> -> tensor<64x32x{element}, {to}>
+               tt.return
+             }}"
+        ));
+        let convert = session.all("ttg.convert_layout")[0];
+        let ty = convert.operand(0).ty().as_tensor().unwrap();
+        let to = convert.result(0).ty().as_tensor().unwrap().encoding().unwrap();
+        let machine = Machine::of(session.module()).unwrap();
+        let target = machine.costs.clone().unwrap();
+        let plan = plans::conversion_to(ty, to, &target).unwrap();
+        super::packing(ty, to, &plan, &target) / target.cost.alu
+    };
+    let (apart, words) = (layout(1, "[4, 1]"), layout(4, "[4, 1]"));
+    // 16 elements of a thread in each of four warps before, and 64 of each after, where each is in four of them.
+    assert_eq!(packing("i8", &apart), 0.75 * 4.0 * (16.0 + 64.0));
+    assert_eq!(packing("f8E4M3FN", &apart), 0.75 * 4.0 * 16.0, "casts take them in pairs");
+    assert_eq!((packing("i8", &words), packing("f16", &apart)), (0.0, 0.0));
+    assert_eq!(packing("i1", &words), 4.0 * (16.0 + 64.0));
+}
+
+#[test]
 fn booleans_become_bytes_between_threads() {
     let convert = |element: &str| {
         cycles(&format!(
