@@ -624,7 +624,7 @@ struct Compilation<'a, 'c> {
     waits: bool,
     /// What became of it without loads that wait in registers.
     second: Option<Compiled>,
-    /// Vector registers that the code for an AMD GPU spills.
+    /// Vector registers that the code for an AMD GPU spills, where that is short enough to be made in other ways.
     spills: u64,
     made: Compiled,
 }

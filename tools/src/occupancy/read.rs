@@ -75,8 +75,8 @@ const BESIDE_FRAGMENTS: u64 = 26;
 pub fn kernels(ptx: &[u8]) -> Vec<Kernel> {
     let mut found = Vec::new();
     let mut from = 0;
-    while let Some(at) = position(ptx, from, b"\n.visible .entry ") {
-        let Some(body) = position(ptx, at, b"\n{\n") else { break };
+    while let Some(at) = position(ptx, from, ENTRY) {
+        let Some(body) = position(ptx, at, BODY) else { break };
         let end = body + 2 + closing(&ptx[body + 2..]);
         found.extend(kernel(ptx, at, body, end));
         from = end;
@@ -84,13 +84,19 @@ pub fn kernels(ptx: &[u8]) -> Vec<Kernel> {
     found
 }
 
-/// Threads of a CTA of the kernel of `ptx`, which may have a bound or not; `None` where there are several kernels, or it does not say.
+/// Threads of a CTA of the only kernel of `ptx`, with a bound or without; `None` where it has not exactly one, calls functions, or does not say.
 pub fn threads(ptx: &[u8]) -> Option<u64> {
-    const ENTRY: &[u8] = b"\n.visible .entry ";
-    let at = position(ptx, 0, ENTRY)?;
-    let body = position(ptx, at, b"\n{\n")?;
-    let (_, threads) = number(ptx, at..body + 1, b"\n.reqntid ")?;
-    position(ptx, body, ENTRY).is_none().then_some(threads)
+    let entry = only_entry(ptx)?;
+    threads_of(ptx, entry..position(ptx, entry, BODY)? + 1)
+}
+
+/// What the head of a kernel begins with, and its body.
+const ENTRY: &[u8] = b"\n.visible .entry ";
+const BODY: &[u8] = b"\n{\n";
+
+/// Threads of a CTA of the kernel with this head.
+fn threads_of(ptx: &[u8], head: Range<usize>) -> Option<u64> {
+    Some(number(ptx, head, b"\n.reqntid ")?.1)
 }
 
 /// How far it is to the brace that closes what is open where `text` begins.
@@ -121,7 +127,7 @@ fn number(text: &[u8], range: Range<usize>, name: &[u8]) -> Option<(Range<usize>
 
 /// The kernel whose head begins `at` and whose body lies between `body` and `end`.
 fn kernel(ptx: &[u8], at: usize, body: usize, end: usize) -> Option<Kernel> {
-    let (_, threads) = number(ptx, at..body + 1, b"\n.reqntid ")?;
+    let threads = threads_of(ptx, at..body + 1)?;
     let (bound, _) = number(ptx, at..body + 1, b"\n.minnctapersm ")?;
     let mut reader = Reader::default();
     reader.body(&ptx[body + 3..end])?;
@@ -355,13 +361,16 @@ fn is_label(text: &[u8]) -> bool {
     text.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'$' | b'_' | b'%'))
 }
 
-/// The body of the only kernel of `ptx`, without its braces. `None` where it has not exactly one, or calls functions.
+/// Where the only kernel of `ptx` begins. `None` where it has not exactly one, or calls functions.
+fn only_entry(ptx: &[u8]) -> Option<usize> {
+    let entry = position(ptx, 0, ENTRY)?;
+    let is_only = position(ptx, entry + 1, ENTRY).is_none() && position(ptx, 0, b".func").is_none();
+    is_only.then_some(entry)
+}
+
+/// The body of the only kernel of `ptx`, without its braces. `None` as in [`only_entry`].
 pub(super) fn only_body(ptx: &[u8]) -> Option<Range<usize>> {
-    let entry = position(ptx, 0, b"\n.visible .entry ")?;
-    if position(ptx, entry + 1, b"\n.visible .entry ").is_some() || position(ptx, 0, b".func").is_some() {
-        return None;
-    }
-    let from = position(ptx, entry, b"\n{\n")? + 3;
+    let from = position(ptx, only_entry(ptx)?, BODY)? + BODY.len();
     Some(from..from + closing(&ptx[from..]))
 }
 
