@@ -413,6 +413,18 @@ pub trait Target {
         name: &str,
         args: &[Value<'c>],
     ) -> Lowered<Value<'c>>;
+    /// `value`, a float of 32 bits, or `bound`, which is positive, with the sign of `value`, whichever has the lesser magnitude, in
+    /// one instruction; `None` where the target has none that takes fewer than two bounds do. Where `value` is NaN it is NaN if
+    /// `propagates`, and else `bound` with a sign.
+    fn bound_magnitude<'c>(
+        &self,
+        _: &mut Emit<'c>,
+        _value: Value<'c>,
+        _bound: Value<'c>,
+        _propagates: bool,
+    ) -> Lowered<Option<Value<'c>>> {
+        Ok(None)
+    }
     /// A function that programs call by `symbol` and the target makes itself; `None` where it is in a library, or the program's.
     ///
     /// # Errors

@@ -471,6 +471,9 @@ pub struct TargetDesc {
     pub fp8_dots: Option<Fp8>,
     /// 8-bit floats that conversion instructions take, if any.
     pub fp8_conversions: Option<Fp8>,
+    /// One instruction gives the lesser magnitude of two floats of 32 bits, with the product of their signs:
+    /// `min.xorsign.abs.f32` (PTX ISA, sm_86 on).
+    pub signed_minimum: bool,
     /// What else there is.
     pub primitives: Primitives,
     /// What it costs.
@@ -792,6 +795,7 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
         // PTX ISA, `mma` and `cvt` with `.e4m3` and `.e5m2`: sm_89 on.
         fp8_dots: fp8,
         fp8_conversions: fp8,
+        signed_minimum: arch != "80",
         primitives: Primitives {
             ldmatrix: true,
             stmatrix: hopper,
@@ -880,6 +884,7 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
         },
         fp8_dots: fp8,
         fp8_conversions: fp8,
+        signed_minimum: false,
         primitives: Primitives {
             ds_b128: true,
             buffers: true,
@@ -990,6 +995,7 @@ mod tests {
             |t| t.fp8_dots = Some(Fp8::Fnuz),
             |t| t.fp8_dots = None,
             |t| t.fp8_conversions = None,
+            |t| t.signed_minimum = false,
             |t| t.primitives.stmatrix = false,
             |t| t.primitives.mma_fp8 = true,
             |t| t.primitives.wgmma = false,

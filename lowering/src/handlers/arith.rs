@@ -6,6 +6,7 @@ use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
 use mlir_host::match_op;
 use mlir_host::upstream::{CeilDivSIOp, CeilDivUIOp, FloorDivSIOp, IndexCastUIOp, SIToFPOp};
+use ttopt_dialect::tt::fold;
 use ttopt_dialect::tt::enums::{PropagateNan, RoundingMode};
 use ttopt_dialect::tt::ops::{ClampFOp, ExternElementwiseOp, FpToFpOp, MapElementwiseOp};
 use ttopt_dialect::tt::types::{is_pointer, pointee};
@@ -334,6 +335,13 @@ fn mul_extended<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, extend: &str) -> Lowered<
     Ok(())
 }
 
+/// Whether an operation clamps floats of 32 bits to a constant and what is as far below zero.
+fn bounds_magnitude(clamp: Op<'_>) -> bool {
+    let bound = |i| fold::splat_value(fold::constant(clamp.operand(i))?)?.as_float();
+    let (Some(low), Some(high)) = (bound(1), bound(2)) else { return false };
+    clamp.result(0).ty().element().float_kind() == Some(FloatKind::F32) && high > 0.0 && low == -high
+}
+
 fn clamp<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     computes(op)?;
     // `all` (0xffff) propagates NaN from any operand.
@@ -343,7 +351,11 @@ fn clamp<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     } else {
         ("llvm.intr.maxnum", "llvm.intr.minnum")
     };
+    let symmetric = bounds_magnitude(op);
     l.map(op, |l, args| {
+        if symmetric && let Some(bounded) = l.target.bound_magnitude(&mut l.emit, args[0], args[2], propagate)? {
+            return Ok(bounded);
+        }
         let low = l.emit.same(max, &[args[0], args[1]])?;
         l.emit.same(min, &[low, args[2]])
     })

@@ -300,6 +300,22 @@ impl Target for Nvidia {
         Ok(None)
     }
 
+    fn bound_magnitude<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        value: Value<'c>,
+        bound: Value<'c>,
+        propagates: bool,
+    ) -> Lowered<Option<Value<'c>>> {
+        if !self.desc.signed_minimum {
+            return Ok(None);
+        }
+        let flushed = if e.flushes() { ".ftz" } else { "" };
+        let nan = if propagates { ".nan" } else { "" };
+        let name = format!("llvm.nvvm.fmin{flushed}{nan}.xorsign.abs.f");
+        e.intrinsic(&name, &[value, bound], value.ty()).map(Some)
+    }
+
     fn convert_floats<'c>(
         &self,
         e: &mut Emit<'c>,
