@@ -5,6 +5,8 @@
 #row = #ttg.slice<{dim = 1, parent = #rows}>
 #two = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [16, 2], warpsPerCTA = [4, 1], order = [1, 0]}>
 #two_row = #ttg.slice<{dim = 1, parent = #two}>
+#wide = #ttg.blocked<{sizePerThread = [1, 16], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
+#wide_row = #ttg.slice<{dim = 1, parent = #wide}>
 #line = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.shared = 64 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
 
@@ -39,6 +41,62 @@ tt.func private @tree(%x: tensor<4x128xf32, #rows>) -> tensor<4xf32, #row> {
     tt.reduce.return %c : f32
   }) : (tensor<4x128xf32, #rows>) -> tensor<4xf32, #row>
   tt.return %s : tensor<4xf32, #row>
+}
+
+// Products are added one after the other, which makes one instruction of each multiplication and addition but the first.
+// CHECK-LABEL: llvm.func internal @products(
+// CHECK:         %[[P0:.*]] = llvm.fmul
+// CHECK-NEXT:    %[[P1:.*]] = llvm.fmul
+// CHECK-NEXT:    %[[P2:.*]] = llvm.fmul
+// CHECK-NEXT:    %[[P3:.*]] = llvm.fmul
+// CHECK:         %[[S1:.*]] = llvm.fadd %[[P0]], %[[P1]]
+// CHECK-NEXT:    %[[S2:.*]] = llvm.fadd %[[S1]], %[[P2]]
+// CHECK-NEXT:    llvm.fadd %[[S2]], %[[P3]]
+// CHECK-COUNT-5: shfl.sync.bfly
+tt.func private @products(%x: tensor<4x128xf32, #rows>, %y: tensor<4x128xf32, #rows>) -> tensor<4xf32, #row> {
+  %p = arith.mulf %x, %y : tensor<4x128xf32, #rows>
+  %s = "tt.reduce"(%p) <{axis = 1 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tt.reduce.return %c : f32
+  }) : (tensor<4x128xf32, #rows>) -> tensor<4xf32, #row>
+  tt.return %s : tensor<4xf32, #row>
+}
+
+// Of 16 products there are two sums.
+// CHECK-LABEL: llvm.func internal @two_chains(
+// CHECK-COUNT-16: llvm.mul
+// CHECK:         %[[E0:.*]] = llvm.add %[[Q0:.*]], %[[Q2:.*]] :
+// CHECK-NEXT:    %[[O0:.*]] = llvm.add
+// CHECK-NEXT:    %[[E1:.*]] = llvm.add %[[E0]]
+// CHECK-NEXT:    %[[O1:.*]] = llvm.add %[[O0]]
+tt.func private @two_chains(%x: tensor<4x512xi32, #wide>, %y: tensor<4x512xi32, #wide>) -> tensor<4xi32, #wide_row> {
+  %p = arith.muli %x, %y : tensor<4x512xi32, #wide>
+  %s = "tt.reduce"(%p) <{axis = 1 : i32}> ({
+  ^bb0(%a: i32, %b: i32):
+    %c = arith.addi %a, %b : i32
+    tt.reduce.return %c : i32
+  }) : (tensor<4x512xi32, #wide>) -> tensor<4xi32, #wide_row>
+  tt.return %s : tensor<4xi32, #wide_row>
+}
+
+// Products that something else needs are made in any case.
+// CHECK-LABEL: llvm.func internal @kept_products(
+// CHECK:         %[[K0:.*]] = llvm.fmul
+// CHECK-NEXT:    %[[K1:.*]] = llvm.fmul
+// CHECK-NEXT:    %[[K2:.*]] = llvm.fmul
+// CHECK-NEXT:    %[[K3:.*]] = llvm.fmul
+// CHECK:         %[[T0:.*]] = llvm.fadd %[[K0]], %[[K1]]
+// CHECK-NEXT:    %[[T1:.*]] = llvm.fadd %[[K2]], %[[K3]]
+// CHECK-NEXT:    llvm.fadd %[[T0]], %[[T1]]
+tt.func private @kept_products(%x: tensor<4x128xf32, #rows>) -> (tensor<4xf32, #row>, tensor<4x128xf32, #rows>) {
+  %p = arith.mulf %x, %x : tensor<4x128xf32, #rows>
+  %s = "tt.reduce"(%p) <{axis = 1 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tt.reduce.return %c : f32
+  }) : (tensor<4x128xf32, #rows>) -> tensor<4xf32, #row>
+  tt.return %s, %p : tensor<4xf32, #row>, tensor<4x128xf32, #rows>
 }
 
 // One instruction for the whole warp; narrow integers are extended.

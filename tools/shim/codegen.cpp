@@ -101,6 +101,8 @@ void cutAddressChains(llvm::Function &function) {
 constexpr llvm::StringLiteral Sinking = "Code sinking", MachineSinking = "Machine code sinking";
 /// The pass that runs on either target before instructions are selected.
 constexpr llvm::StringLiteral Preparation = "CodeGen Prepare";
+/// Registers of a thread that others than matrix instructions can name (LLVM, "AMDGPU Instruction Syntax").
+constexpr unsigned NamedRegisters = 256;
 /// Before the name of a pass of which only the first run is left out.
 constexpr llvm::StringLiteral First = "First ";
 constexpr llvm::StringLiteral Printer = "AMDGPU Assembly Printer";
@@ -142,15 +144,17 @@ public:
       names_out.insert(names[i]);
   }
   void add(llvm::Pass *pass) override {
-    // ptxas allocates registers, and moves instructions itself, but not across calls.
-    if (!allocates && pass->getPassName() == Preparation)
+    // ptxas allocates registers, and moves instructions itself, but not across calls, and few that take numbers out of words.
+    if (!allocates && pass->getPassName() == Preparation) {
       passes.add(tt::createHold(true));
+      passes.add(tt::createNearUse(0));
+    }
     if (allocates && pass->getPassName() == Sinking) {
       if (wide_masks)
         passes.add(tt::createMaskBounds());
       passes.add(tt::createAgain());
       passes.add(tt::createHold(false));
-      passes.add(tt::createNearUse());
+      passes.add(tt::createNearUse(NamedRegisters));
     }
     if (allocates && pass->getPassName() == MemoryBound) {
       auto *info = llvm::PassRegistry::getPassRegistry()->getPassInfo(pass->getPassID());

@@ -2,7 +2,8 @@
 //
 // Lowering computes tensor by tensor: all elements are extended before the first one is added up. Instruction selection keeps that order,
 // the scheduler improves it by little, and the register allocator then takes minutes: a program that reduces three tensors of 65,536
-// halves with four waves has 768 numbers of 32 bits alive, of 384 registers that were loaded.
+// halves with four waves has 768 numbers of 32 bits alive, of 384 registers that were loaded. ptxas moves few of them: eight bytes that
+// a thread takes out of two words before it draws random numbers are in eight registers meanwhile.
 
 #include "near_use.h"
 #include "llvm/ADT/DenseMap.h"
@@ -18,7 +19,7 @@ namespace {
 class NearUse : public llvm::FunctionPass {
 public:
   static char ID;
-  NearUse() : FunctionPass(ID) {}
+  explicit NearUse(unsigned most) : FunctionPass(ID), most(most) {}
   llvm::StringRef getPassName() const override { return "Conversions near their uses"; }
   void getAnalysisUsage(llvm::AnalysisUsage &usage) const override { usage.setPreservesCFG(); }
 
@@ -26,14 +27,11 @@ public:
     layout = &function.getDataLayout();
     bool changed = false;
     for (llvm::BasicBlock &block : function)
-      changed |= block.size() > Many && mostAlive(block) > Many && order(block);
+      changed |= block.size() > most && mostAlive(block) > most && order(block);
     return changed;
   }
 
 private:
-  /// Registers of a thread that others than matrix instructions can name (LLVM, "AMDGPU Instruction Syntax").
-  static constexpr unsigned Many = 256;
-
   /// Registers of 32 bits.
   unsigned words(const llvm::Value &value) const {
     llvm::Type *type = value.getType();
@@ -45,16 +43,16 @@ private:
   /// Registers that are alive at once in a block, of what it computes.
   unsigned mostAlive(llvm::BasicBlock &block) const {
     llvm::DenseSet<const llvm::Value *> alive;
-    unsigned now = 0, most = 0;
+    unsigned now = 0, peak = 0;
     for (llvm::Instruction &at : llvm::reverse(block)) {
       if (alive.contains(&at))
         now -= words(at);
       for (llvm::Value *operand : at.operand_values())
         if (auto *made = llvm::dyn_cast<llvm::Instruction>(operand); made && made->getParent() == &block && alive.insert(made).second)
           now += words(*made);
-      most = std::max(most, now);
+      peak = std::max(peak, now);
     }
-    return most;
+    return peak;
   }
 
   /// Whether an instruction is cheap and takes no fewer registers than its operands, which may have other uses.
@@ -98,9 +96,11 @@ private:
     return true;
   }
 
+  /// Registers of 32 bits that may be alive.
+  unsigned most;
   const llvm::DataLayout *layout = nullptr;
 };
 char NearUse::ID;
 } // namespace
 
-llvm::Pass *tt::createNearUse() { return new NearUse(); }
+llvm::Pass *tt::createNearUse(unsigned most) { return new NearUse(most); }

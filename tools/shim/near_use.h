@@ -6,6 +6,6 @@ class Pass;
 }
 
 namespace tt {
-/// A pass on functions, before instructions are selected for a target whose registers LLVM allocates.
-llvm::Pass *createNearUse();
+/// A pass on functions, before instructions are selected, for blocks in which more than `most` registers of 32 bits are alive at once.
+llvm::Pass *createNearUse(unsigned most);
 } // namespace tt

@@ -132,6 +132,8 @@ operations! {
     DivFOp = "arith.divf",
     /// A remainder of floats.
     RemFOp = "arith.remf",
+    /// A product of floats.
+    MulFOp = "arith.mulf",
     /// A sum of floats.
     AddFOp = "arith.addf",
     /// The larger of floats; NaN where one is.

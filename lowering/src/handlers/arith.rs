@@ -6,8 +6,8 @@ use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
 use mlir_host::match_op;
 use mlir_host::upstream::{CeilDivSIOp, CeilDivUIOp, FloorDivSIOp, IndexCastUIOp, SIToFPOp};
-use ttopt_dialect::tt::fold;
 use ttopt_dialect::tt::enums::{PropagateNan, RoundingMode};
+use ttopt_dialect::tt::fold;
 use ttopt_dialect::tt::ops::{ClampFOp, ExternElementwiseOp, FpToFpOp, MapElementwiseOp};
 use ttopt_dialect::tt::types::{is_pointer, pointee};
 
@@ -353,7 +353,9 @@ fn clamp<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     };
     let symmetric = bounds_magnitude(op);
     l.map(op, |l, args| {
-        if symmetric && let Some(bounded) = l.target.bound_magnitude(&mut l.emit, args[0], args[2], propagate)? {
+        if symmetric
+            && let Some(bounded) = l.target.bound_magnitude(&mut l.emit, args[0], args[2], propagate)?
+        {
             return Ok(bounded);
         }
         let low = l.emit.same(max, &[args[0], args[1]])?;

@@ -6,6 +6,8 @@ use crate::lower::{Handler, Lower};
 use crate::words::{from_word, from_words, to_word, to_words};
 use linear_layout::plan::ConversionPlan;
 use mlir_host::ir::{Block, Loc, Op, Type, Value};
+use mlir_host::match_op;
+use mlir_host::upstream::{AddFOp, AddIOp, MulFOp, MulIOp};
 use ttopt_passes::plans::word_bits;
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
@@ -26,9 +28,33 @@ fn by_register<'c>(columns: &[&[Value<'c>]]) -> Lowered<Vec<Item<'c>>> {
     Ok((0..n).map(|register| columns.iter().map(|values| values[register]).collect()).collect())
 }
 
+/// How many products are added one after the other before a second chain is worth the addition that joins them.
+const CHAIN_ELEMENTS: usize = 8;
+/// Chains that hide the latency of a fused multiplication and addition, four cycles, where a warp has a scheduler for itself.
+const MOST_CHAINS: usize = 4;
+
+/// Whether the operation multiplies what it then adds up, and nothing else uses the products.
+fn adds_products(op: Op<'_>, block: Block<'_>) -> bool {
+    let mut ops = block.ops();
+    let (Some(combine), Some(_), None) = (ops.next(), ops.next(), ops.next()) else { return false };
+    let value = op.operand(0);
+    let Some(product) = value.def_op().filter(|_| op.num_operands() == 1 && value.uses().nth(1).is_none())
+    else {
+        return false;
+    };
+    let adds = combine.operands().eq([block.arg(0), block.arg(1)]);
+    adds && match_op!(combine, {
+        AddFOp => MulFOp::cast(product).is_some(),
+        AddIOp => MulIOp::cast(product).is_some(),
+        _ => false,
+    })
+}
+
 /// How elements are combined.
 pub(super) struct Combine<'c> {
     block: Block<'c>,
+    /// Whether elements are products that are added, which one instruction does.
+    adds_products: bool,
     /// Types of the operands' elements.
     pub types: Vec<Type<'c>>,
     loc: Loc<'c>,
@@ -38,7 +64,7 @@ impl<'c> Combine<'c> {
     pub fn new(op: Op<'c>) -> Lowered<Self> {
         let Some(block) = op.region(0).first_block() else { return unsupported("has no region") };
         let types = op.operands().map(|value| value.ty().element()).collect();
-        Ok(Self { block, types, loc: op.loc() })
+        Ok(Self { block, adds_products: adds_products(op, block), types, loc: op.loc() })
     }
 
     /// `lhs` and `rhs` combined, in this order.
@@ -47,6 +73,23 @@ impl<'c> Combine<'c> {
         let result = super::control::enter(l, self.block, &args)?;
         l.emit.set_loc(self.loc);
         Ok(result)
+    }
+
+    /// All of `elements` of a thread, which may not be empty, combined: products in few chains, where a multiplication and an
+    /// addition are one instruction; all else as a balanced tree, whose first additions would be of two products each.
+    pub fn elements(&self, l: &mut Lower<'_, 'c>, elements: Vec<Item<'c>>) -> Lowered<Item<'c>> {
+        let chains = (elements.len() / CHAIN_ELEMENTS).clamp(1, MOST_CHAINS);
+        if !self.adds_products {
+            return self.tree(l, elements);
+        }
+        let mut sums: Vec<Item<'c>> = Vec::with_capacity(chains);
+        for (number, element) in elements.into_iter().enumerate() {
+            match sums.get_mut(number % chains) {
+                Some(sum) => *sum = self.apply(l, sum, &element)?,
+                None => sums.push(element),
+            }
+        }
+        self.tree(l, sums)
     }
 
     /// All of `items`, which may not be empty, combined as a balanced tree. Each half is done before the next is begun,

@@ -15,10 +15,10 @@ fn reduce<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     l.remark(op, || plan.to_string());
     let combine = Combine::new(op)?;
     let items = combine.items(l, op)?;
-    let mut items = local(l, &combine, &plan.local, &items)?;
+    let mut items = local(l, &combine, Combine::elements, &plan.local, &items)?;
     if let Some(exchange) = &plan.exchange {
         items = combine.convert_all(l, op, &exchange.conversions, &items)?;
-        items = local(l, &combine, &exchange.combine, &items)?;
+        items = local(l, &combine, Combine::tree, &exchange.combine, &items)?;
     }
     for (number, result) in op.results().enumerate() {
         let targets = if result.ty().as_tensor().is_none() {
@@ -42,10 +42,11 @@ fn reduce<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
     Ok(())
 }
 
-/// Combines registers, then lanes.
+/// Combines registers, those of each group by `all`, then lanes.
 fn local<'c>(
     l: &mut Lower<'_, 'c>,
     combine: &Combine<'c>,
+    all: impl Fn(&Combine<'c>, &mut Lower<'_, 'c>, Vec<Item<'c>>) -> Lowered<Item<'c>>,
     plan: &LocalReduction,
     items: &[Item<'c>],
 ) -> Lowered<Vec<Item<'c>>> {
@@ -53,7 +54,7 @@ fn local<'c>(
     for group in &plan.registers {
         let group: Option<Vec<Item<'c>>> = group.iter().map(|r| items.get(*r as usize).cloned()).collect();
         let Some(group) = group else { return unsupported("the plan reads registers that do not exist") };
-        left.push(combine.tree(l, group)?);
+        left.push(all(combine, l, group)?);
     }
     if let Some(instruction) = plan.whole_warp {
         return left.iter().map(|item| whole_warp(l, item, instruction)).collect();
