@@ -55,8 +55,11 @@ private:
     return peak;
   }
 
-  /// Whether an instruction is cheap and takes no fewer registers than its operands, which may have other uses.
+  /// Whether an instruction is cheap and takes no fewer registers than its operands, which may have other uses. Conditions are in
+  /// predicates and masks of lanes, of which there are fewer.
   bool isCheap(const llvm::Instruction &at) const {
+    if (at.getNumOperands() > 0 && at.getOperand(0)->getType()->isIntOrIntVectorTy(1))
+      return false;
     if (llvm::isa<llvm::ExtractElementInst>(at))
       return llvm::isa<llvm::Constant>(at.getOperand(1));
     return (llvm::isa<llvm::FPExtInst>(at) || llvm::isa<llvm::ZExtInst>(at) || llvm::isa<llvm::SExtInst>(at) || llvm::isa<llvm::BitCastInst>(at)) &&
