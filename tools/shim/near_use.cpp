@@ -27,7 +27,7 @@ public:
     layout = &function.getDataLayout();
     bool changed = false;
     for (llvm::BasicBlock &block : function)
-      changed |= block.size() > most && mostAlive(block) > most && order(block);
+      changed |= block.size() > most && moreAlive(block) && order(block);
     return changed;
   }
 
@@ -40,19 +40,20 @@ private:
     return (layout->getTypeSizeInBits(type).getFixedValue() + 31) / 32;
   }
 
-  /// Registers that are alive at once in a block, of what it computes.
-  unsigned mostAlive(llvm::BasicBlock &block) const {
+  /// Whether more registers than `most` are alive at once in a block, of what it computes.
+  bool moreAlive(llvm::BasicBlock &block) const {
     llvm::DenseSet<const llvm::Value *> alive;
-    unsigned now = 0, peak = 0;
+    unsigned now = 0;
     for (llvm::Instruction &at : llvm::reverse(block)) {
       if (alive.contains(&at))
         now -= words(at);
       for (llvm::Value *operand : at.operand_values())
         if (auto *made = llvm::dyn_cast<llvm::Instruction>(operand); made && made->getParent() == &block && alive.insert(made).second)
           now += words(*made);
-      peak = std::max(peak, now);
+      if (now > most)
+        return true;
     }
-    return peak;
+    return false;
   }
 
   /// Whether an instruction is cheap and takes no fewer registers than its operands, which may have other uses. Conditions are in

@@ -139,6 +139,24 @@ fn gpus_that_are_not_known_are_errors() {
 }
 
 #[test]
+fn constants_are_cut_anew_by_bitcasts() {
+    // LLVM leaves bitcasts between vectors of other widths in constants.
+    let body = "%i = and i32 %t, 7
+ %h = extractelement <8 x half> bitcast (<4 x i32> <i32 1, i32 2, i32 3, i32 -67044352> to <8 x half>), i32 %i
+ %b = bitcast half %h to i16
+ %w = extractelement <2 x i32> bitcast (<4 x i16> <i16 1, i16 2, i16 3, i16 -4> to <2 x i32>), i32 1
+ %z = zext i16 %b to i32
+ %s = shl i32 %w, 16
+ %r = or i32 %s, %z";
+    let ir = amd("amdgcn-amd-amdhsa", r#""target-cpu"="gfx950""#, body, "");
+    let o = launched(&ir, Launch { args: out(256), ..Launch::default() }).unwrap();
+    assert_eq!(
+        words(&o.buffers[0])[..8],
+        [0x30001, 0x30000, 0x30002, 0x30000, 0x30003, 0x30000, 0x3fc00, 0x3fc00]
+    );
+}
+
+#[test]
 fn eight_bit_floats_are_those_of_the_gpu() {
     let body = "%f = call float @llvm.amdgcn.cvt.f32.fp8(i32 128, i32 0)\n %r = bitcast float %f to i32";
     let declared = "declare float @llvm.amdgcn.cvt.f32.fp8(i32, i32)";

@@ -5,7 +5,7 @@ use crate::exchange;
 use crate::lower::{Handler, Lower};
 use crate::words::{from_word, from_words, to_word, to_words};
 use linear_layout::plan::ConversionPlan;
-use mlir_host::ir::{Block, Loc, Op, Type, Value};
+use mlir_host::ir::{Block, Op, Type, Value};
 use mlir_host::match_op;
 use mlir_host::upstream::{AddFOp, AddIOp, MulFOp, MulIOp};
 use ttopt_passes::plans::word_bits;
@@ -33,7 +33,7 @@ const CHAIN_ELEMENTS: usize = 8;
 /// Chains that hide the latency of a fused multiplication and addition, four cycles, where a warp has a scheduler for itself.
 const MOST_CHAINS: usize = 4;
 
-/// Whether the operation multiplies what it then adds up, and nothing else uses the products.
+/// Whether `op` adds up by `block` what a multiplication made, and nothing else uses the products.
 fn adds_products(op: Op<'_>, block: Block<'_>) -> bool {
     let mut ops = block.ops();
     let (Some(combine), Some(_), None) = (ops.next(), ops.next(), ops.next()) else { return false };
@@ -52,36 +52,34 @@ fn adds_products(op: Op<'_>, block: Block<'_>) -> bool {
 
 /// How elements are combined.
 pub(super) struct Combine<'c> {
+    op: Op<'c>,
     block: Block<'c>,
-    /// Whether elements are products that are added, which one instruction does.
-    adds_products: bool,
     /// Types of the operands' elements.
     pub types: Vec<Type<'c>>,
-    loc: Loc<'c>,
 }
 
 impl<'c> Combine<'c> {
     pub fn new(op: Op<'c>) -> Lowered<Self> {
         let Some(block) = op.region(0).first_block() else { return unsupported("has no region") };
         let types = op.operands().map(|value| value.ty().element()).collect();
-        Ok(Self { block, adds_products: adds_products(op, block), types, loc: op.loc() })
+        Ok(Self { op, block, types })
     }
 
     /// `lhs` and `rhs` combined, in this order.
     pub fn apply(&self, l: &mut Lower<'_, 'c>, lhs: &[Value<'c>], rhs: &[Value<'c>]) -> Lowered<Item<'c>> {
         let args = [lhs, rhs].concat();
         let result = super::control::enter(l, self.block, &args)?;
-        l.emit.set_loc(self.loc);
+        l.emit.set_loc(self.op.loc());
         Ok(result)
     }
 
     /// All of `elements` of a thread, which may not be empty, combined: products in few chains, where a multiplication and an
     /// addition are one instruction; all else as a balanced tree, whose first additions would be of two products each.
     pub fn elements(&self, l: &mut Lower<'_, 'c>, elements: Vec<Item<'c>>) -> Lowered<Item<'c>> {
-        let chains = (elements.len() / CHAIN_ELEMENTS).clamp(1, MOST_CHAINS);
-        if !self.adds_products {
+        if !adds_products(self.op, self.block) {
             return self.tree(l, elements);
         }
+        let chains = (elements.len() / CHAIN_ELEMENTS).clamp(1, MOST_CHAINS);
         let mut sums: Vec<Item<'c>> = Vec::with_capacity(chains);
         for (number, element) in elements.into_iter().enumerate() {
             match sums.get_mut(number % chains) {

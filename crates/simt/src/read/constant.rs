@@ -3,6 +3,34 @@
 use super::names::{mask, printed, sign_extend};
 use super::*;
 
+/// Scalars of `from` bits as those of `to` bits that have the same bits, the lowest first.
+fn cut_anew(scalars: Vec<Scalar>, from: u32, to: u32) -> Scalars {
+    if from == to {
+        return Ok(scalars);
+    }
+    if from > 64 || to > 64 || !(from.is_multiple_of(to) || to.is_multiple_of(from)) {
+        return Err(format!("a constant bitcast between elements of {from} and {to} bits"));
+    }
+    let smaller = from.min(to);
+    let mut pieces = Vec::new();
+    for scalar in &scalars {
+        for at in (0..from).step_by(smaller as usize) {
+            pieces.push(match scalar {
+                Scalar::Bits(bits) => Some(mask(bits >> at, smaller)),
+                Scalar::Undef => None,
+                Scalar::Global(..) => return Err("a constant bitcast of an address's parts".into()),
+            });
+        }
+    }
+    let joined = |pieces: &[Option<u64>]| {
+        let with = |bits: u64, (n, piece): (usize, &Option<u64>)| {
+            Some(bits | piece.as_ref()? << (n as u32 * smaller))
+        };
+        pieces.iter().enumerate().try_fold(0, with).map_or(Scalar::Undef, Scalar::Bits)
+    };
+    Ok(pieces.chunks((to / smaller) as usize).map(joined).collect())
+}
+
 #[allow(unused_unsafe)]
 impl Reader {
     /// Byte offset and byte count of every scalar of a type in memory.
@@ -123,10 +151,16 @@ impl Reader {
                         Err("a constant getelementptr with an unknown index".into())
                     }
                 }
-                LLVMOpcode::LLVMBitCast
-                | LLVMOpcode::LLVMAddrSpaceCast
-                | LLVMOpcode::LLVMPtrToInt
-                | LLVMOpcode::LLVMIntToPtr => Ok(first),
+                LLVMOpcode::LLVMBitCast => {
+                    let from = self.ty(LLVMTypeOf(LLVMGetOperand(v, 0)));
+                    // A 128-bit integer is two words already.
+                    let words =
+                        |ty: &Ty| if *ty.element() == Ty::Int(128) { 64 } else { ty.element().bits() };
+                    cut_anew(first, words(&from), words(&self.ty(LLVMTypeOf(v))))
+                }
+                LLVMOpcode::LLVMAddrSpaceCast | LLVMOpcode::LLVMPtrToInt | LLVMOpcode::LLVMIntToPtr => {
+                    Ok(first)
+                }
                 LLVMOpcode::LLVMTrunc => match &first[0] {
                     Scalar::Bits(b) => Ok(vec![Scalar::Bits(mask(*b, bits))]),
                     other => Ok(vec![other.clone()]),
