@@ -7,6 +7,7 @@
 #include "sinking.h"
 #include "uniformity.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -58,6 +59,7 @@ public:
     findTargets();
     llvm::SmallVector<llvm::Instruction *> held;
     for (llvm::BasicBlock *block : uses_first) {
+      holdTogether(*block, held);
       for (llvm::Instruction &at : llvm::reverse(*block)) {
         if (!targets.contains(&at))
           continue;
@@ -89,6 +91,8 @@ private:
     });
   }
 
+  /// What sinking may cost, in registers.
+  static constexpr unsigned FewRegisters = 32;
   /// Instructions that are looked at together.
   static constexpr unsigned MostTogether = 16;
 
@@ -216,6 +220,43 @@ private:
       }
     }
     return all;
+  }
+
+  /// Holds instructions of a block that share operands, as the products of a dot do, where those would take more registers than the results. Whether
+  /// the blocks of their uses run is not asked: what lanes store under masks they computed before.
+  void holdTogether(llvm::BasicBlock &block, llvm::SmallVectorImpl<llvm::Instruction *> &held) {
+    llvm::EquivalenceClasses<llvm::Value *> shared;
+    for (llvm::Instruction &at : block)
+      if (targets.contains(&at))
+        for (llvm::Value *operand : at.operand_values())
+          if (!llvm::isa<llvm::Constant>(operand) && words(*operand))
+            shared.unionSets(&at, operand);
+    auto is_moved = [&](llvm::Value *member) {
+      auto *made = llvm::dyn_cast<llvm::Instruction>(member);
+      return made && made->getParent() == &block && targets.contains(made);
+    };
+    auto leaves = [&](llvm::User *user) { return llvm::cast<llvm::Instruction>(user)->getParent() != &block; };
+    auto ends = [&](llvm::User *user) { return !leaves(user) || endsBy(*llvm::cast<llvm::Instruction>(user), block); };
+    for (auto &set : shared) {
+      if (!set->isLeader())
+        continue;
+      unsigned living = 0, results = 0;
+      for (llvm::Value *member : shared.members(*set)) {
+        if (is_moved(member))
+          results += llvm::any_of(member->users(), leaves) ? words(*member) : 0;
+        else if (llvm::all_of(member->users(), ends))
+          living += words(*member);
+      }
+      if (living <= results + FewRegisters)
+        continue;
+      for (llvm::Value *member : shared.members(*set)) {
+        if (!is_moved(member))
+          continue;
+        if (llvm::any_of(member->users(), leaves))
+          held.push_back(llvm::cast<llvm::Instruction>(member));
+        targets.erase(llvm::cast<llvm::Instruction>(member));
+      }
+    }
   }
 
   /// Whether a user needs nothing behind a block: it is in no later one and is not moved.

@@ -157,6 +157,20 @@ fn constants_are_cut_anew_by_bitcasts() {
 }
 
 #[test]
+fn numbers_are_compared_three_ways() {
+    let body = "%n = sub i32 %t, 2
+ %s = call i8 @llvm.scmp.i8.i32(i32 %n, i32 0)
+ %u = call i32 @llvm.ucmp.i32.i32(i32 %n, i32 1)
+ %z = zext i8 %s to i32
+ %v = shl i32 %u, 8
+ %r = or i32 %v, %z";
+    let declared = "declare i8 @llvm.scmp.i8.i32(i32, i32)\n declare i32 @llvm.ucmp.i32.i32(i32, i32)";
+    let ir = amd("amdgcn-amd-amdhsa", r#""target-cpu"="gfx942""#, body, declared);
+    let o = launched(&ir, Launch { args: out(256), ..Launch::default() }).unwrap();
+    assert_eq!(words(&o.buffers[0])[..5], [0x1ff, 0x1ff, 0xffff_ff00, 0x001, 0x101]);
+}
+
+#[test]
 fn eight_bit_floats_are_those_of_the_gpu() {
     let body = "%f = call float @llvm.amdgcn.cvt.f32.fp8(i32 128, i32 0)\n %r = bitcast float %f to i32";
     let declared = "declare float @llvm.amdgcn.cvt.f32.fp8(i32, i32)";

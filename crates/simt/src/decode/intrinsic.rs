@@ -240,6 +240,19 @@ impl Decoder<'_> {
                 };
                 Ok(args[0].iter().map(|a| self.value(|d| Op::Cvt { cvt, d, a: *a })).collect())
             }
+            // -1, 0 or 1: which of the two is larger.
+            "scmp" | "ucmp" => {
+                let (more, less) = if base == "scmp" { (Cmp::SGt, Cmp::SLt) } else { (Cmp::UGt, Cmp::ULt) };
+                let width = inst.ty.element().bits() as u8;
+                let compared = |d: &mut Self, i: usize, op: Cmp| {
+                    d.value(|r| Op::ICmp { op, w, d: r, a: args[0][i], b: args[1][i] })
+                };
+                let sign = |i: usize| {
+                    let (more, less) = (compared(self, i, more), compared(self, i, less));
+                    self.int_op(IntOp::Sub, width, more, less)
+                };
+                Ok((0..n).map(sign).collect())
+            }
             "vector" => self.vector(name, inst, args),
             "masked" => self.masked(name, inst, args),
             "memcpy" | "memmove" | "memset" => self.block(base, inst, args),
