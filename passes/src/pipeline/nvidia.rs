@@ -49,6 +49,7 @@ pub(super) const PASSES: &[Entry] = &[
             ("explain", Explain),
             ("record", RecordSchedules),
             ("ahead-in-registers", AheadInRegisters),
+            ("add-stage", True),
         ],
     ),
     Entry::with("tritongpu-dots-in-parts", &[("explain", Explain)]),

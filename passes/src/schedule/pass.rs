@@ -63,6 +63,11 @@ pub static TRITONGPU_PIPELINE: PassDef = PassDef {
             description: "whether loads may run ahead where all of them only wait in registers",
             kind: OptionKind::Bool(true),
         },
+        PassOption {
+            name: "add-stage",
+            description: "whether loops of which two stages are wanted may have a third one where no fewer programs fit beside each other",
+            kind: OptionKind::Bool(false),
+        },
     ],
     ..PassDef::new(
         "tritongpu-pipeline",
@@ -156,6 +161,7 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
         Said { explains: options.bool("explain"), records: options.bool("record"), loops: Vec::new() };
     let worth = Worth::new(module, machine.clone(), &target);
     let may_wait_in_registers = options.bool("ahead-in-registers");
+    let may_add_stage = options.bool("add-stage");
     let mut sources = Vec::new();
     for op in loops {
         let asked = op
@@ -180,7 +186,16 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                 }
                 let stages = source.stages(stages as u32);
                 let demand = worth.demand(&source);
-                let budget = |within| source.budget(within, stages, machine.num_warps, demand, &target);
+                // What only waits in registers takes them from everything else.
+                let most = if may_add_stage && target.primitives.cp_async {
+                    source.most_stages(stages)
+                } else {
+                    stages
+                };
+                let budget = |within| {
+                    let wanted = source.budget(within, stages, machine.num_warps, demand, &target)?;
+                    Ok::<Budget, String>(Budget { stages: most, ..wanted })
+                };
                 let alone = budget(op).map_err(|reason| error(op, reason))?;
                 let nested = nest::around(op).map(|(outer, _)| budget(outer)).transpose();
                 let nested = nested.map_err(|reason| error(op, reason))?;

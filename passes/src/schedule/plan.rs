@@ -114,6 +114,8 @@ pub struct LoopGraph {
 pub struct Budget {
     /// Stages at most.
     pub stages: u32,
+    /// Stages that are wanted. There may be more where as many CTAs fit, or four of five, and no more is under way than the L2 bears.
+    pub wanted: u32,
     /// Bytes of shared memory of a multiprocessor.
     pub shared: u64,
     /// Of these, what each CTA takes besides rings.
@@ -293,6 +295,12 @@ impl Candidate {
         all
     }
 
+    /// Whether rings leave room for a second CTA where registers seem to suffice for one: the assembler may find some.
+    fn leaves_room(&self, graph: &LoopGraph, budget: &Budget) -> bool {
+        let rings = self.schedule.shared_bytes(graph);
+        self.ctas == 1 && budget.may_fit_more && 2 * (budget.taken + rings) <= budget.shared
+    }
+
     /// Iterations that a multiprocessor has under way ahead of those that compute.
     fn iterations_ahead(&self, budget: &Budget) -> u64 {
         u64::from(self.schedule.stages - 1) * if budget.busy_alone { 1 } else { self.ctas }
@@ -330,19 +338,33 @@ impl LoopSchedule {
     }
 
     fn chosen(graph: &LoopGraph, budget: &Budget) -> Option<Candidate> {
+        let wanted = Self::of_wanted(graph, &Budget { stages: budget.stages.min(budget.wanted), ..*budget })?;
+        // Of five CTAs one is not missed.
+        let is_free = |candidate: &&Candidate| {
+            let under_way = candidate.schedule.bytes_under_way(graph, candidate.ctas);
+            candidate.schedule.stages > budget.wanted
+                && 5 * candidate.ctas >= 4 * wanted.ctas
+                && candidate.leaves_room(graph, budget) >= wanted.leaves_room(graph, budget)
+                && under_way <= budget.most_ahead
+        };
+        let more = (budget.wanted < budget.stages).then(|| Candidate::all(graph, budget)).unwrap_or_default();
+        let most = |candidate: &&Candidate| (candidate.schedule.stages, candidate.ctas);
+        let free = more.iter().rev().filter(is_free).max_by_key(most).cloned();
+        Some(free.unwrap_or(wanted))
+    }
+
+    /// The one of those with the stages that are wanted.
+    fn of_wanted(graph: &LoopGraph, budget: &Budget) -> Option<Candidate> {
         let all = Candidate::all(graph, budget);
-        // What threads sum up takes less than half of the registers that two CTAs leave.
+        // What threads read for their dots takes fewer registers than it has words, since the assembler reads it piece by piece, and what
+        // they sum up less than half of those that two CTAs leave: a second CTA may fit after all.
         let sums: u64 = graph.nodes.iter().filter(|node| node.heavy).map(|node| node.words).sum();
-        let may_share = budget.may_fit_more
-            && graph.nodes.iter().all(|node| node.kind != Kind::Dot)
-            && 4 * sums * budget.threads < REGISTERS;
+        let may_share =
+            graph.nodes.iter().all(|node| node.kind != Kind::Dot) && 4 * sums * budget.threads < REGISTERS;
         let most = |candidate: &&Candidate| {
             let few = budget.few_programs || budget.stages >= FEW_PROGRAMS;
             let alone = if few { candidate.schedule.stages } else { 0 };
-            // What threads read for their dots takes fewer registers than it has words, since the assembler reads it piece by piece: a
-            // second CTA may fit after all, if rings leave room for it.
-            let rings = candidate.schedule.shared_bytes(graph);
-            let room = candidate.ctas == 1 && may_share && 2 * (budget.taken + rings) <= budget.shared;
+            let room = may_share && candidate.leaves_room(graph, budget);
             (alone, candidate.iterations_ahead(budget), candidate.ctas, room)
         };
         // Of equals the first one.
@@ -595,7 +617,7 @@ impl LoopSchedule {
             if trips.is_some_and(|trips| trips < LEAST_ROUNDS * u64::from(unroll)) {
                 return None;
             }
-            let budget = Budget { stages: unroll, registers: MOST_WORDS_WAITING, ..*budget };
+            let budget = Budget { stages: unroll, wanted: unroll, registers: MOST_WORDS_WAITING, ..*budget };
             let schedule = Self::new(&far, &budget)?;
             let all = (0..graph.nodes.len()).all(|n| self.ahead(n) == 0 || schedule.ahead(n) > 0);
             let waits = waiting_registers(&far, &schedule.stage) > 0;

@@ -44,6 +44,8 @@ use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::MemDescType;
 use ttopt_dialect::ttng::ops::{AsyncTmaCopyGlobalToLocalOp, BarrierExpectOp, WaitBarrierOp, WarpGroupDotOp};
 
+/// Stages whose iterations ahead, two, cover the latency of memory for most loops (docs/schedules.md, "A third stage").
+const COVERING_STAGES: u32 = 3;
 /// Registers in which a load may wait for its use in the next iteration without further ado.
 const FEW_WORDS: u64 = 4;
 /// The same where CTAs hide each other's latency (docs/h200.md, "Operands that threads convert").
@@ -454,6 +456,18 @@ impl<'c> Source<'c> {
         })
     }
 
+    /// Stages that the loop may have where `stages` are wanted: a single iteration ahead does not cover the latency of memory, two do, and are taken
+    /// where they cost nothing. Not where the program says of loads how far they run ahead, or of the loop how many stages it has.
+    pub fn most_stages(&self, stages: u32) -> u32 {
+        let asked = self.graph.nodes.iter().any(|node| node.asked.is_some());
+        let is_long = trip_count(self.op).is_none_or(|trips| trips > u64::from(stages));
+        if matches!(self.why, Why::Multiplies) && !asked && is_long {
+            stages.max(COVERING_STAGES)
+        } else {
+            stages
+        }
+    }
+
     /// Whether this is a recurrence of which `schedule` has all loads run ahead, as nobody asked for.
     pub fn waits_for_nothing(&self, schedule: &LoopSchedule) -> bool {
         if self.why != Why::Recurs || self.graph.nodes.iter().any(|node| node.asked.is_some()) {
@@ -496,6 +510,7 @@ impl<'c> Source<'c> {
         let programs = outer.filter_map(|op| programs_of_tiles(op, target)).min().unwrap_or(u64::MAX);
         Ok(Budget {
             stages,
+            wanted: stages,
             shared: target.shared_bytes + RESERVED,
             taken: RESERVED + self.other_bytes(within, target)?,
             ctas: ctas_with_copies(self.op, function, warps, target).min(programs),

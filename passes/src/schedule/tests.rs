@@ -4,6 +4,7 @@ use super::spread::{Group, Item, Unit, groups};
 
 const BUDGET: Budget = Budget {
     stages: 3,
+    wanted: u32::MAX,
     shared: 1 << 17,
     taken: 0,
     ctas: 1,
@@ -191,6 +192,25 @@ fn no_more_is_under_way_than_the_l2_bears_where_less_is_enough() {
     // What needs more than that has most under way, as without a bound.
     let starved = Budget { needed_ahead: 12 * slot, most_ahead: 11 * slot, ..free };
     assert_eq!(planned(&graph, &starved), planned(&graph, &free));
+}
+
+#[test]
+fn a_stage_that_nobody_wants_is_added_where_no_cta_is_lost() {
+    let graph = matmul_of_warp_groups();
+    let slot = 2u64 << 13;
+    // Three slots for two stages, four for three.
+    let two = Budget { ctas: 2, shared: 8 * slot, wanted: 2, ..BUDGET };
+    let schedule = planned(&graph, &two);
+    assert_eq!((schedule.stages, schedule.depths.as_slice()), (3, [4, 4].as_slice()));
+    assert_eq!(planned(&graph, &Budget { stages: 2, ..two }).stages, 2);
+    // Three stages have three slots at least, with which one CTA fits, two of two.
+    assert_eq!(planned(&graph, &Budget { shared: 5 * slot, ..two }).stages, 2);
+    // One of five is not missed.
+    assert_eq!(planned(&graph, &Budget { ctas: 5, shared: 14 * slot, ..two }).stages, 3);
+    assert_eq!(planned(&graph, &Budget { ctas: 5, shared: 11 * slot, ..two }).stages, 2);
+    // Two iterations ahead of two CTAs are more than the L2 bears.
+    assert_eq!(planned(&graph, &Budget { most_ahead: 3 * slot, ..two }).stages, 2);
+    assert_eq!(planned(&graph, &Budget { most_ahead: 4 * slot, ..two }).stages, 3);
 }
 
 #[test]
@@ -701,6 +721,7 @@ fn schedules_of_random_loops_are_right() {
         let graph = random_loop(&mut random);
         let budget = Budget {
             stages: 2 + random.below(4) as u32,
+            wanted: u32::MAX,
             shared: 1 << (10 + random.below(6)),
             taken: random.below(2000),
             ctas: 1 + random.below(3),
