@@ -347,9 +347,12 @@ impl LoopSchedule {
                 && candidate.leaves_room(graph, budget) >= wanted.leaves_room(graph, budget)
                 && under_way <= budget.most_ahead
         };
-        let more = (budget.wanted < budget.stages).then(|| Candidate::all(graph, budget)).unwrap_or_default();
         let most = |candidate: &&Candidate| (candidate.schedule.stages, candidate.ctas);
-        let free = more.iter().rev().filter(is_free).max_by_key(most).cloned();
+        let free = if budget.wanted < budget.stages {
+            Candidate::all(graph, budget).iter().rev().filter(is_free).max_by_key(most).cloned()
+        } else {
+            None
+        };
         Some(free.unwrap_or(wanted))
     }
 
