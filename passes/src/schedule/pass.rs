@@ -186,7 +186,7 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                 }
                 let stages = source.stages(stages as u32);
                 let demand = worth.demand(&source);
-                // What only waits in registers takes them from everything else.
+                // Copies need no registers; what would wait in some takes them from everything else.
                 let most = if may_add_stage && asked.is_none() && target.primitives.cp_async {
                     source.most_stages(stages)
                 } else {

@@ -457,7 +457,7 @@ impl<'c> Source<'c> {
     }
 
     /// Stages that the loop may have where `stages` are wanted: a single iteration ahead does not cover the latency of memory, two do, and are taken
-    /// where they cost nothing. Not where the program says of loads how far they run ahead, or of the loop how many stages it has.
+    /// where they cost nothing. Not where the program says of loads how far they run ahead.
     pub fn most_stages(&self, stages: u32) -> u32 {
         let asked = self.graph.nodes.iter().any(|node| node.asked.is_some());
         let is_long = trip_count(self.op).is_none_or(|trips| trips > u64::from(stages));
