@@ -3,7 +3,7 @@
     python bench/gpu/simulated.py TTSIM [--targets cuda:90,hip:gfx942] [--only REGEX] [--share I/N] [--programs N] [--seconds N] [--report FILE]
 
 Needs PyTorch and its Triton. A case makes its tensors on the CPU; where it launches a kernel, the kernel's TTIR and its arguments go to `ttsim`
-(`--case`), with a grid of N programs at most, the first ones. What each further target writes must be what the first one does, but for rounding:
+(`--case`), which runs N programs at most, the first ones, one of kernels that ask for the number of programs. What each further target writes must be what the first one does, but for rounding:
 numbers may differ by a hundredth of themselves and of the mean of those that differ, integers and numbers of eight bits in one of a hundred elements.
 A line for each kernel: its name, and for each target `same`, `close`, what ttsim says, or how far it is off.
 """
@@ -143,15 +143,16 @@ class Simulator:
     def run(self, kernel, grid, values):
         left = self.options.programs
         self.texts = {}
-        if "tt.get_num_programs" in self.text(kernel, self.targets[0]) and max(grid) > left:
-            return self.say(kernel.name, ["skipped: asks for the number of programs"])
-        first = []
+        # Who asks for the number of programs is told of all, of which the first one runs: the others may have other tiles on other targets
+        # (docs/passes.md, "The order of tiles"). Else the grid is small, too small to be put in another order.
+        part, asks = [], "tt.get_num_programs" in self.text(kernel, self.targets[0])
         for extent in grid:
-            first.append(max(1, min(extent, left)))
-            left //= first[-1]
+            part.append(max(1, min(extent, 1 if asks else left)))
+            left //= part[-1]
+        grid = grid if asks else part
         folder = tempfile.mkdtemp(dir=self.options.scratch)
         try:
-            self.say(kernel.name, self.compare(kernel, first, values, folder))
+            self.say(kernel.name, self.compare(kernel, grid, part, values, folder))
         finally:
             shutil.rmtree(folder)
 
@@ -161,7 +162,7 @@ class Simulator:
             self.texts[target] = ttir(kernel.source, target, kernel.options)
         return self.texts[target]
 
-    def compare(self, kernel, grid, values, folder):
+    def compare(self, kernel, grid, part, values, folder):
         arguments, buffers = [], {}
         for (name, kind), value in zip(kernel.signature.items(), values):
             if kind == "constexpr":
@@ -178,10 +179,11 @@ class Simulator:
             else:
                 return [f"skipped: an argument {kind}"]
         case = {"name": "case", "kernel": "case", "targets": self.targets, "num_warps": kernel.options.num_warps}
-        case |= {"num_stages": kernel.options.num_stages, "num_ctas": kernel.options.num_ctas, "grid": grid}
+        case |= {"num_stages": kernel.options.num_stages, "num_ctas": kernel.options.num_ctas, "grid": list(grid)}
         case |= {"args": arguments, "outputs": list(buffers), "rtol": 0, "atol": 0}
         with open(os.path.join(folder, "case.json"), "w") as file:
             json.dump(case, file)
+        programs = ",".join(map(str, part))
         said, first = [], None
         for target in self.targets:
             try:
@@ -190,7 +192,7 @@ class Simulator:
             except Exception as error:  # noqa: BLE001: what Triton's front end refuses
                 said.append(f"{target} is refused by Triton: {str(error).strip().splitlines()[-1][:150]}")
                 continue
-            command = [self.options.ttsim, "-q", "-j1", "--target", target, "--case", os.path.join(folder, "case.json"), "--data", folder]
+            command = [self.options.ttsim, "-q", "-j1", "--target", target, "--first", programs, "--case", os.path.join(folder, "case.json"), "--data", folder]
             command += ["--no-checks"] if self.options.no_checks else []
             try:
                 done = subprocess.run(command, capture_output=True, text=True, timeout=self.options.seconds)

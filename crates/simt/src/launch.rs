@@ -53,6 +53,8 @@ impl Arg {
 pub struct Launch {
     /// Programs along x, y, z.
     pub grid: [u32; 3],
+    /// Of these, how many run, the first ones along x, y and z; all by default. Who asks how many there are is told of the grid.
+    pub first: Option<[u32; 3]>,
     /// Arguments in order. Up to two pointers that the kernel has beyond them (Triton's scratch pointers) get buffers
     /// of [`Launch::scratch`] bytes per program.
     pub args: Vec<Arg>,
@@ -78,6 +80,7 @@ impl Default for Launch {
     fn default() -> Launch {
         Launch {
             grid: [1; 3],
+            first: None,
             args: Vec::new(),
             block: None,
             cluster: None,
@@ -183,8 +186,10 @@ pub fn run_with(p: &Program, launch: &Launch, control: &Control<'_>) -> Result<O
 
 /// How much runs.
 struct Extent {
-    /// Programs of the grid.
+    /// Programs up to the last one that runs, x first, then y, then z.
     programs: u64,
+    /// Clusters that run, along x, y and z.
+    clusters: [u64; 3],
     /// Threads of a program along x, y and z, and all of them.
     block: [u32; 3],
     threads: u32,
@@ -195,13 +200,13 @@ struct Extent {
 
 fn extent<const W: usize>(p: &Program, launch: &Launch) -> Result<Extent, Error> {
     let product = |sizes: [u32; 3]| sizes.iter().try_fold(1u64, |n, s| n.checked_mul(u64::from(*s)));
-    let Some(programs) = product(launch.grid).filter(|n| (1..=u64::from(u32::MAX)).contains(n)) else {
+    if !product(launch.grid).is_some_and(|n| (1..=u64::from(u32::MAX)).contains(&n)) {
         return Err(Error::Launch(format!(
             "a grid of {:?} programs; there are 1 to {}",
             launch.grid,
             u32::MAX
         )));
-    };
+    }
     let block = block(p, launch)?;
     let threads = block.iter().product();
     let cluster = launch.cluster.or(p.cluster).unwrap_or([1; 3]);
@@ -216,12 +221,22 @@ fn extent<const W: usize>(p: &Program, launch: &Launch) -> Result<Extent, Error>
     if warps > MAX_WARPS {
         return Err(Error::Launch(format!("a cluster of {warps} warps; the simulator takes {MAX_WARPS}")));
     }
-    Ok(Extent { programs, block, threads, cluster, size })
+    let first = launch.first.unwrap_or(launch.grid);
+    if first.contains(&0) {
+        return Err(Error::Launch(format!("the first {first:?} programs; at least one has to run")));
+    }
+    let clusters = [0, 1, 2].map(|i| u64::from(first[i].min(launch.grid[i]).div_ceil(cluster[i])));
+    let [last_x, last_y, last_z] = [0, 1, 2].map(|i| clusters[i] * u64::from(cluster[i]) - 1);
+    let [nx, ny, _] = launch.grid.map(u64::from);
+    let programs = (last_z * ny + last_y) * nx + last_x + 1;
+    Ok(Extent { programs, clusters, block, threads, cluster, size })
 }
 
 fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>) -> Result<Outcome, Error> {
     let start = Instant::now();
-    let Extent { programs, block, threads, cluster, size } = extent::<W>(p, launch)?;
+    let Extent { programs, clusters, block, threads, cluster, size } = extent::<W>(p, launch)?;
+    let [x, y, z] = clusters;
+    let all = x * y * z;
     let shared = shared_bytes(p, launch)?;
     let mut global = Global::new(&p.rodata);
     let mut consts = p.consts.clone();
@@ -258,10 +273,8 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
         let mut paused: VecDeque<Cta<'_, W>> = VecDeque::new();
         loop {
             // A program that seems to wait for another one makes room for the next.
-            let clusters = programs / size;
-            let fresh = if paused.len() < 256 { next.fetch_add(1, Ordering::Relaxed) } else { clusters };
-            let mut cta = if fresh < clusters {
-                let [x, y, _] = [0, 1, 2].map(|i| u64::from(launch.grid[i] / cluster[i]));
+            let fresh = if paused.len() < 256 { next.fetch_add(1, Ordering::Relaxed) } else { all };
+            let mut cta = if fresh < all {
                 let place = [fresh % x, fresh / x % y, fresh / (x * y)].map(|n| n as u32);
                 let id = [0, 1, 2].map(|i| place[i] * cluster[i]);
                 Cta::<W>::new(&shape, &consts, id)
@@ -277,7 +290,7 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
                     continue;
                 }
                 Slice::Stopped => stopped = true,
-                Slice::Done => (control.progress)(done.fetch_add(size, Ordering::Relaxed) + size, programs),
+                Slice::Done => (control.progress)(done.fetch_add(size, Ordering::Relaxed) + size, all * size),
             }
             counts.merge(&cta.counts);
             findings.merge(std::mem::take(&mut cta.findings));
@@ -290,7 +303,7 @@ fn run_width<const W: usize>(p: &Program, launch: &Launch, control: &Control<'_>
         r.1.merge(findings);
         r.2 |= stopped;
     };
-    let jobs = launch.jobs.clamp(1, programs.min(1024) as usize);
+    let jobs = launch.jobs.clamp(1, (all * size).min(1024) as usize);
     std::thread::scope(|s| {
         for _ in 1..jobs {
             s.spawn(worker);

@@ -68,6 +68,37 @@ fn blocks_have_up_to_three_dimensions() {
 }
 
 #[test]
+fn the_first_programs_of_a_grid_are_told_of_all() {
+    let ir = r#"
+define ptx_kernel void @k(ptr addrspace(1) %out) "nvvm.reqntid"="1" {
+  %x = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %y = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
+  %n = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
+  %row = mul i32 %y, %n
+  %i = add i32 %row, %x
+  %v = add i32 %n, 100
+  %p = getelementptr i32, ptr addrspace(1) %out, i32 %i
+  store i32 %v, ptr addrspace(1) %p
+  ret void
+}
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
+declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
+"#;
+    let written = |first| {
+        let launch = Launch { grid: [3, 3, 1], first, args: out(36), ..Launch::default() };
+        launched(ir, launch).map(|o| words(&o.buffers[0]).iter().map(|v| *v == 103).collect::<Vec<_>>())
+    };
+    assert_eq!(written(None).unwrap(), [true; 9]);
+    let (x, o) = (true, false);
+    assert_eq!(written(Some([2, 2, 1])).unwrap(), [x, x, o, x, x, o, o, o, o]);
+    // There are no more than there are.
+    assert_eq!(written(Some([1, 7, 2])).unwrap(), [x, o, o, x, o, o, x, o, o]);
+    let none = written(Some([1, 0, 1])).unwrap_err().to_string();
+    assert_eq!(none, "the first [1, 0, 1] programs; at least one has to run");
+}
+
+#[test]
 fn blocks_of_another_size_than_the_module_demands_are_errors() {
     let error = |reqntid: &str, block| {
         let launch = Launch { args: out(4096), block, ..Launch::default() };

@@ -65,6 +65,9 @@ struct Options {
     /// Programs along x, y, z
     #[arg(long, value_name = "X,Y,Z", value_parser = parse_grid)]
     grid: Option<[u32; 3]>,
+    /// Runs only the first programs along x, y, z; kernels that ask for the number of programs are told of all
+    #[arg(long, value_name = "X,Y,Z", value_parser = parse_grid)]
+    first: Option<[u32; 3]>,
     /// Threads of a program along x, y, z, where the module does not say
     #[arg(long, value_name = "X,Y,Z", value_parser = parse_grid)]
     threads: Option<[u32; 3]>,
@@ -202,6 +205,7 @@ fn simulate(o: &Options) -> Result<bool> {
     let Some(x) = x.checked_mul(num_ctas) else { bail!("a grid of {x} clusters of {num_ctas} programs") };
     let launch = Launch {
         grid: [x, y, z],
+        first: o.first.map(|[x, y, z]| [x.saturating_mul(num_ctas), y, z]),
         cluster: (num_ctas > 1).then_some([num_ctas, 1, 1]),
         args,
         block: o
