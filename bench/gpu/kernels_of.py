@@ -87,23 +87,35 @@ def name_of(kernel, case, seen):
     return name
 
 
+def ttir(source, target, backend, options, *capability):
+    """The module that Triton's front end makes of a kernel's source for a target."""
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    codegen = backend.get_codegen_implementation(options)
+    module = source.make_ir(target, options, codegen, backend.get_module_map(), context)
+    return str(backend.make_ttir(module, {}, options, *capability))
+
+
+def without_gpu():
+    """Has Triton and PyTorch take it that there is a GPU."""
+    driver.set_active(Driver())
+    torch.cuda.synchronize = lambda *_: None
+    torch.cuda.get_device_properties = lambda *_: types.SimpleNamespace(multi_processor_count=MULTIPROCESSORS, major=9, minor=0)
+    torch.cuda.get_device_capability = lambda *_: (9, 0)
+
+
 def writer(folder, case):
     """What compiles instead of Triton: `case` has the name of the case that runs."""
     seen = set()
 
     def compiled(self, key, signature, device, constexprs, options, attrs, warmup):
         cache, _, target, backend, _ = self.device_caches[device]
-        context = ir.context()
-        ir.load_dialects(context)
-        backend.load_dialects(context)
-        source = ASTSource(self, signature, constexprs, attrs)
-        codegen = backend.get_codegen_implementation(options)
-        module = source.make_ir(target, options, codegen, backend.get_module_map(), context)
-        module = backend.make_ttir(module, {}, options, CAPABILITY)
+        text = ttir(ASTSource(self, signature, constexprs, attrs), target, backend, options, CAPABILITY)
         name = name_of(self, case[0], seen)
         seen.add(name)
         with open(os.path.join(folder, f"{name}.ttir"), "w") as file:
-            file.write(str(module))
+            file.write(text)
         facts = {"w": options.num_warps, "s": options.num_stages, "c": options.num_ctas}
         facts |= {"r": options.maxnreg, "ff": options.enable_fp_fusion}
         with open(os.path.join(folder, f"{name}.json"), "w") as file:
@@ -121,10 +133,7 @@ def main():
     parser.add_argument("--share", default="0/1", help="of N processes, those of the I-th")
     options = parser.parse_args()
     share, shares = map(int, options.share.split("/"))
-    driver.set_active(Driver())
-    torch.cuda.synchronize = lambda *_: None
-    torch.cuda.get_device_properties = lambda *_: types.SimpleNamespace(multi_processor_count=MULTIPROCESSORS, major=9, minor=0)
-    torch.cuda.get_device_capability = lambda *_: (9, 0)
+    without_gpu()
     os.makedirs(options.folder, exist_ok=True)
     case = [None]
     JITFunction._do_compile, seen = writer(options.folder, case)

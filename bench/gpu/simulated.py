@@ -18,10 +18,8 @@ import sys
 import tempfile
 
 import torch
-from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, make_backend
-from triton.runtime import driver
 from triton.runtime.jit import JITFunction
 
 import kernels_of
@@ -59,13 +57,8 @@ def ttir(source, target, options):
     target = GPUTarget(vendor, arch, 64 if str(arch).startswith("gfx9") else 32)
     backend = make_backend(target)
     asked = {name: getattr(options, name) for name in ("num_warps", "num_stages", "num_ctas", "enable_fp_fusion", "debug")}
-    options = backend.parse_options(asked)
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
-    codegen = backend.get_codegen_implementation(options)
-    module = source.make_ir(target, options, codegen, backend.get_module_map(), context)
-    return str(backend.make_ttir(module, {}, options, *[arch] * (vendor == "cuda")))
+    capability = [arch] if vendor == "cuda" else []
+    return kernels_of.ttir(source, target, backend, backend.parse_options(asked), *capability)
 
 
 def distance(ours, first, dtype):
@@ -95,20 +88,11 @@ def distance(ours, first, dtype):
     return f"close ({said})" if size == 1 and wrong < 0.01 * len(first) else f"FAR: {said}"
 
 
-class Simulated:
+class Simulated(kernels_of.Launched):
     """A kernel whose launches run in the simulator."""
-
-    function = packed_metadata = None
-    n_regs = n_spills = 0
-
-    class metadata:
-        shared = 0
 
     def __init__(self, run, name, source, signature, options):
         self.simulate, self.name, self.source, self.signature, self.options = run, name, source, signature, options
-
-    def launch_metadata(self, *_):
-        return None
 
     def run(self, x, y, z, _stream, _function, _packed, _metadata, _enter, _exit, *args):
         self.simulate(self, (x, y, z), args)
@@ -234,11 +218,7 @@ def main():
     parser.add_argument("--scratch", default="/dev/shm", help="where tensors are written")
     options = parser.parse_args()
     share, shares = map(int, options.share.split("/"))
-    driver.set_active(kernels_of.Driver())
-    torch.cuda.synchronize = lambda *_: None
-    properties = type("Properties", (), {"multi_processor_count": kernels_of.MULTIPROCESSORS, "major": 9, "minor": 0})
-    torch.cuda.get_device_properties = lambda *_: properties
-    torch.cuda.get_device_capability = lambda *_: (9, 0)
+    kernels_of.without_gpu()
     simulator = Simulator(options)
     JITFunction._do_compile = simulator.compiled()
     import unseen

@@ -223,7 +223,7 @@ private:
   }
 
   /// Holds instructions of a block that share operands, as the products of a dot do, where those would take more registers than the results. Whether
-  /// the blocks of their uses run is not asked: what lanes store under masks they computed before.
+  /// the blocks of their uses run is not asked: lanes whose mask is off compute for nothing then, which costs less than the registers of all.
   void holdTogether(llvm::BasicBlock &block, llvm::SmallVectorImpl<llvm::Instruction *> &held) {
     llvm::EquivalenceClasses<llvm::Value *> shared;
     for (llvm::Instruction &at : block)
