@@ -1,13 +1,15 @@
-"""Writes the TTIR of kernels of `unseen.py`, without a GPU.
+"""Writes the TTIR of kernels of `unseen.py`, or of another file with cases, without a GPU.
 
-    python bench/gpu/kernels_of.py FOLDER [--only REGEX] [--share I/N]
+    python bench/gpu/kernels_of.py FOLDER [--cases NAME] [--only REGEX] [--share I/N]
 
-Needs PyTorch and its Triton. The cases run with tensors that have no data (or, where values decide something, data on the CPU), and
+NAME is that of a file here, without its ending (`libraries`), which says what it needs. Needs PyTorch and its Triton. The cases run with tensors that have no data (or, where values decide something, data on the CPU), and
 where a kernel would be compiled and launched its TTIR is written: FOLDER/CASE.KERNEL.ttir, with a number behind where a case has
 several of one name, and its options beside it, as JSON: w(arps), s(tages), c(tas), r(egisters of a thread, or null), ff (fused multiply-adds).
 """
 
 import argparse
+import contextlib
+import importlib
 import json
 import os
 import re
@@ -100,9 +102,18 @@ def ttir(source, target, backend, options, *capability):
 def without_gpu():
     """Has Triton and PyTorch take it that there is a GPU."""
     driver.set_active(Driver())
-    torch.cuda.synchronize = lambda *_: None
-    torch.cuda.get_device_properties = lambda *_: types.SimpleNamespace(multi_processor_count=MULTIPROCESSORS, major=9, minor=0)
-    torch.cuda.get_device_capability = lambda *_: (9, 0)
+    cuda = torch.cuda
+    facts = {"name": "NVIDIA H100", "multi_processor_count": MULTIPROCESSORS, "major": 9, "minor": 0}
+    facts |= {"shared_memory_per_block_optin": 232448, "total_memory": 80 << 30, "warp_size": 32, "L2_cache_size": 50 << 20}
+    cuda.synchronize = lambda *_: None
+    cuda.is_available = lambda: True
+    cuda.device_count = lambda: 1
+    cuda.current_device = lambda: 0
+    cuda.current_stream = lambda *_: types.SimpleNamespace(cuda_stream=0)
+    cuda.device = lambda *_: contextlib.nullcontext()
+    cuda.get_device_properties = lambda *_: types.SimpleNamespace(**facts)
+    cuda.get_device_name = lambda *_: facts["name"]
+    cuda.get_device_capability = lambda *_: (9, 0)
 
 
 def writer(folder, case):
@@ -129,6 +140,7 @@ def writer(folder, case):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder")
+    parser.add_argument("--cases", default="unseen", help="the file with the cases (default %(default)s)")
     parser.add_argument("--only", default="", help="cases whose names match this expression")
     parser.add_argument("--share", default="0/1", help="of N processes, those of the I-th")
     options = parser.parse_args()
@@ -137,10 +149,8 @@ def main():
     os.makedirs(options.folder, exist_ok=True)
     case = [None]
     JITFunction._do_compile, seen = writer(options.folder, case)
-    import unseen
-
     failed = []
-    cases = [one for one in unseen.cases() if re.search(options.only, one[0])]
+    cases = [one for one in importlib.import_module(options.cases).cases() if re.search(options.only, one[0])]
     for name, make in cases[share::shares]:
         case[0], failure = name, None
         for device in ("meta", "cpu"):

@@ -1,6 +1,6 @@
-"""Times variants of the machine code of kernels of `unseen.py` in one process, beside Triton's own.
+"""Times variants of the machine code of kernels of `unseen.py`, or of another file with cases, in one process, beside Triton's own.
 
-    python bench/gpu/variants.py FOLDER [--only REGEX] [--shares N] [--repeats N] [--json FILE]
+    python bench/gpu/variants.py FOLDER [--cases NAME] [--only REGEX] [--shares N] [--repeats N] [--json FILE]
 
 Needs a GPU, PyTorch and its Triton; not this project. FOLDER/CASE.KERNEL has the variants NAME.cubin of the kernel that
 `kernels_of.py` calls so, and NAME.json with `shared`, the bytes of shared memory that a CTA of it takes. Each case is launched by Triton's
@@ -11,6 +11,7 @@ printed, with registers of a thread. A kernel of which a launch passes descripto
 import argparse
 import fcntl
 import glob
+import importlib
 import json
 import os
 import re
@@ -88,7 +89,6 @@ def child(options, share, shares, lock, out):
         import torch
         from triton.runtime.jit import JITFunction
 
-        import unseen
         from kernels_of import name_of
 
         case, seen, plain = [None], {}, JITFunction._do_compile
@@ -100,8 +100,10 @@ def child(options, share, shares, lock, out):
 
         JITFunction._do_compile = compiled
         there = set(os.listdir(options.folder))
-        wanted = {name.split(".")[0] for name in there}
-        cases = [one for one in unseen.cases() if one[0] in wanted and re.search(options.only, one[0])]
+        # Names of cases may have dots, and some kernels have a number behind theirs.
+        parts = [name.split(".") for name in there]
+        wanted = {".".join(words[:end]) for words in parts for end in range(1, len(words))}
+        cases = [one for one in importlib.import_module(options.cases).cases() if one[0] in wanted and re.search(options.only, one[0])]
         results, ready = {}, []
         for case[0], make in cases[share::shares]:
             try:
@@ -135,6 +137,7 @@ def child(options, share, shares, lock, out):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder")
+    parser.add_argument("--cases", default="unseen", help="the file with the cases (default %(default)s)")
     parser.add_argument("--only", default="", help="cases whose names match this expression")
     parser.add_argument("--shares", type=int, default=8, help="processes (default %(default)s)")
     parser.add_argument("--repeats", type=int, default=9, help="launches of each variant (default %(default)s)")
@@ -150,7 +153,7 @@ def main():
         running = []
         for share in range(options.shares):
             out = os.path.join(folder, f"{share}.json")
-            command = [sys.executable, sys.argv[0], options.folder, "--only", options.only, "--repeats", str(options.repeats)]
+            command = [sys.executable, sys.argv[0], options.folder, "--cases", options.cases, "--only", options.only, "--repeats", str(options.repeats)]
             command += ["--child", f"{share}/{options.shares}", lock, out]
             cache = os.path.join(folder, f"cache{share}")
             running.append((subprocess.Popen(command, env=os.environ | {"TRITON_CACHE_DIR": cache}), out))

@@ -67,6 +67,48 @@ void split(Counter of) {
   replaceHalf(of.next, next);
   replaceHalf(of.phi, phi);
 }
+
+/// The counter of the loop that `latch` ends which is `value` before or behind an iteration, if it is one, and how much less
+/// than behind an iteration `value` is.
+std::optional<std::pair<Counter, APInt>> counterOf(Value *value, BasicBlock &latch) {
+  auto *phi = dyn_cast<PHINode>(value);
+  Value *before;
+  if (!phi && match(value, m_c_Add(m_Value(before), m_ConstantInt())))
+    phi = dyn_cast<PHINode>(before);
+  if (!phi || phi->getNumIncomingValues() != 2 || phi->getBasicBlockIndex(&latch) < 0)
+    return std::nullopt;
+  Value *next = phi->getIncomingValueForBlock(&latch);
+  ConstantInt *step;
+  if (!match(next, m_c_Add(m_Specific(phi), m_ConstantInt(step))) || (value != phi && value != next))
+    return std::nullopt;
+  APInt less = value == phi ? step->getValue() : APInt::getZero(step->getBitWidth());
+  return std::pair(Counter{phi, cast<Instruction>(next), step}, less);
+}
+
+/// Where `compared`, at the end of `latch`, is a counter and a constant, and nothing else uses it: has it be a counter of its own,
+/// which begins by the constant later.
+bool countApart(Instruction *compared, BasicBlock &latch) {
+  Value *value;
+  ConstantInt *constant;
+  if (!compared || !compared->hasOneUse() || !match(compared, m_c_Add(m_Value(value), m_ConstantInt(constant))))
+    return false;
+  auto found = counterOf(value, latch);
+  if (!found || found->first.next == compared)
+    return false;
+  Counter &of = found->first;
+  APInt ahead = constant->getValue() - found->second;
+  IRBuilder<> builder(of.phi);
+  auto *phi = builder.CreatePHI(compared->getType(), 2);
+  builder.SetInsertPoint(compared);
+  Value *next = builder.CreateAdd(phi, of.step);
+  for (auto [from, block] : zip(of.phi->incoming_values(), of.phi->blocks())) {
+    builder.SetInsertPoint(block->getTerminator());
+    phi->addIncoming(from == of.next ? next : builder.CreateAdd(from, builder.getInt(ahead)), block);
+  }
+  compared->replaceAllUsesWith(next);
+  compared->eraseFromParent();
+  return true;
+}
 } // namespace
 
 namespace tt {
@@ -75,11 +117,14 @@ void splitCounters(Function &function) {
     ICmpInst *test = testOf(block);
     if (!test)
       continue;
-    for (Value *compared : {test->getOperand(0), test->getOperand(1)})
+    for (Value *compared : {test->getOperand(0), test->getOperand(1)}) {
       if (std::optional<Counter> found = counter(compared)) {
         split(*found);
         break;
       }
+      if (countApart(dyn_cast<Instruction>(compared), block))
+        break;
+    }
   }
 }
 

@@ -16,6 +16,7 @@ mod read;
 mod rename;
 mod reorder;
 mod search;
+mod together;
 mod written_out;
 
 use crate::binary;
@@ -335,7 +336,7 @@ struct Variant {
 }
 
 /// Those to be tried one after the other, each of the best text before.
-const BY_MACHINE_CODE: [Variant; 11] = [
+const BY_MACHINE_CODE: [Variant; 12] = [
     Variant {
         name: "with fewer CTAs for more registers",
         text: with_more_registers,
@@ -383,6 +384,12 @@ const BY_MACHINE_CODE: [Variant; 11] = [
         text: with_loads_first,
         changes_ctas: true,
         is_worth: is_worth_loads_first,
+    },
+    Variant {
+        name: "with a barrier between loads and what uses them",
+        text: with_loads_together,
+        changes_ctas: false,
+        is_worth: is_worth_loads_together,
     },
     Variant {
         name: "with few registers alive",
@@ -613,6 +620,23 @@ fn is_worth_loads_first(ptx: &[u8], cubin: &[u8], other: &[u8], capability: u32)
 /// Whether code of the same loads in another order is `factor` times as fast.
 fn is_faster_in_order(factor: f64, before: Estimated, after: Estimated) -> bool {
     is_faster_with_as_many_warps(factor, before, after) && loads_as_much(before.0, after.0)
+}
+
+/// By how much a kernel has to be faster with a barrier between loads and what uses them, by the estimate (timings: `docs/ptxas.md`).
+const FASTER_TOGETHER: f64 = 1.25;
+/// Bytes of stack that all that was loaded may cost a thread.
+const STACK_TOGETHER: u32 = 128;
+
+/// The text with a barrier between loads and what uses them; `None` where warps hardly wait for memory, or nearly all loads find their
+/// line in L1.
+fn with_loads_together(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
+    let waits = waits_at_least(LEAST_WAITS, ptx, cubin, capability)? && !near::loads_are_near(ptx);
+    waits.then(|| together::together(ptx))?
+}
+
+fn is_worth_loads_together(ptx: &[u8], cubin: &[u8], other: &[u8], capability: u32) -> bool {
+    is_faster(ptx, cubin, other, capability, |a, b| is_faster_in_order(FASTER_TOGETHER, a, b))
+        && more_stack(cubin, other) <= STACK_TOGETHER
 }
 
 /// The text with its innermost loops written out, the loads of each iteration before what computes in it, and without a bound.

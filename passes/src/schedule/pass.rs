@@ -65,7 +65,7 @@ pub static TRITONGPU_PIPELINE: PassDef = PassDef {
         },
         PassOption {
             name: "add-stage",
-            description: "whether loops of which two stages are wanted may have a third one where no fewer programs fit beside each other",
+            description: "whether loops of which one stage or two are wanted may have one more where no fewer programs fit beside each other, or that costs less",
             kind: OptionKind::Bool(false),
         },
     ],
@@ -168,7 +168,10 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
             .attr(NUM_STAGES)
             .map(|attr| attr.as_int().ok_or_else(|| error(op, "expects an integer as \"tt.num_stages\"")));
         let asked = asked.transpose()?;
-        let stages = asked.unwrap_or_else(|| options.int("num-stages"));
+        let wanted = asked.unwrap_or_else(|| options.int("num-stages"));
+        // Who asks for one stage fears for registers and shared memory; a plan counts both.
+        let raised = wanted == 1 && asked.is_none() && may_add_stage && target.primitives.cp_async;
+        let stages = if raised { 2 } else { wanted };
         if stages > MOST_STAGES {
             return Err(error(op, format!("cannot have {stages} stages, the most is {MOST_STAGES}")));
         }
@@ -204,6 +207,12 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                 let in_registers = schedule.as_ref().is_some_and(waits);
                 if in_registers && !may_wait_in_registers {
                     said.none(op, "what would run ahead would only wait in registers");
+                    continue;
+                }
+                let programs =
+                    |schedule: &LoopSchedule| alone.ctas_with(schedule.shared_bytes(&source.graph));
+                if raised && schedule.as_ref().is_some_and(|schedule| programs(schedule) > OF_ONE_STAGE) {
+                    said.none(op, "it asks for one stage, and the programs that fit hide each other's waits");
                     continue;
                 }
                 let pays = |schedule: &LoopSchedule| all || worth.pays(&source, schedule, &alone);
@@ -376,6 +385,13 @@ fn overlapped<'c>(
     }
 }
 
+/// Programs of a multiprocessor up to which a loop that asks for one stage has two (docs/schedules.md).
+const OF_ONE_STAGE: u64 = 5;
+
+/// Programs of a multiprocessor of which one multiplies while another one waits. With two, reading operands ahead gained nothing and cost
+/// nothing on an H200 (docs/schedules.md, "Operands read ahead").
+const SHARED_BY: u64 = 3;
+
 /// The schedule of a loop with operands that are read an iteration ahead, where that is possible, else as it is: its dots are taken
 /// apart for that. `source_of` makes the loop's graph anew. `None` where its dots in parts leave none, which should not be.
 fn with_reads_ahead<'c>(
@@ -386,7 +402,15 @@ fn with_reads_ahead<'c>(
     said: &Said,
 ) -> Result<Option<Planned<'c>>, Reported> {
     let op = one.source.op;
+    // Programs that share a multiprocessor hide each other's waits, but for those that are over before that. Where there is no wgmma, dots of
+    // large tiles read operands, too, and nobody has compared.
+    let shared = budget.ctas_with(one.schedule.shared_bytes(&one.source.graph)) >= SHARED_BY;
+    let lasts = trip_count(op).is_none_or(|trips| trips > u64::from(one.schedule.stages));
     let reads = match ReadAhead::of(&one.source, &one.schedule, budget, target) {
+        Ok(_) if target.primitives.wgmma && shared && lasts => {
+            said.reads_nothing_ahead(op, "of the programs that fit one multiplies while another one waits");
+            return Ok(Some(one));
+        }
         Ok(ahead) => ahead.apply()?,
         Err(reason) => {
             said.reads_nothing_ahead(op, reason);

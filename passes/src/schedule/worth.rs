@@ -121,8 +121,9 @@ impl<'c, 't> Worth<'c, 't> {
 
     /// Whether `schedule` makes the loop faster than more CTAs would without it.
     pub fn pays(&self, source: &Source<'c>, schedule: &LoopSchedule, budget: &Budget) -> bool {
-        // A loop that goes on for long may be one of few programs, which have their multiprocessors to themselves.
-        let Some(trips) = trip_count(source.op) else { return true };
+        // A loop that goes on for long may be one of few programs, which have their multiprocessors to themselves; so have
+        // recurrences that multiply.
+        let Some(trips) = trip_count(source.op).filter(|_| !budget.few_programs) else { return true };
         let fit = self.fit(source, budget);
         let (with, without) = (fit(schedule.shared_bytes(&source.graph)), fit(operand_bytes(source)));
         if with >= without {

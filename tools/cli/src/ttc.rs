@@ -53,7 +53,7 @@ struct Args {
     /// Warps of a program
     #[arg(long, default_value_t = 4, value_parser = power_of_two)]
     num_warps: u32,
-    /// Stages of software pipelines
+    /// Stages of software pipelines; 0 for none (of one wanted, NVIDIA GPUs have two where few programs share a multiprocessor)
     #[arg(long, default_value_t = 3)]
     num_stages: u32,
     /// CTAs of a cluster that run one program
