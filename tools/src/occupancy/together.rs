@@ -33,7 +33,7 @@ enum Line<'a> {
     Branch(Option<&'a str>, &'a str),
     /// What writes registers (the first ones) and reads others, and whether they give the same to all threads that read the same.
     Plain(Vec<&'a str>, Vec<&'a str>, bool),
-    /// Where threads end that others may go on behind.
+    /// Where threads end that others may go on behind, or go on nobody knows where.
     Leaves,
     Other,
 }
@@ -156,10 +156,10 @@ fn met_by_all(lines: &[&str]) -> Option<Vec<bool>> {
                 {
                     apart = apart.max(labels[target]).max(at);
                 }
-                Line::Plain(makes, reads, alike) => {
-                    if !alike || at < apart || reads.iter().any(|register| differs.contains(register)) {
-                        differs.extend(makes);
-                    }
+                Line::Plain(makes, reads, alike)
+                    if !alike || at < apart || reads.iter().any(|register| differs.contains(register)) =>
+                {
+                    differs.extend(makes);
                 }
                 _ => {}
             }
@@ -187,7 +187,7 @@ fn statement(line: &str) -> Line<'_> {
         let target = rest.split([' ', '\t']).next_back().unwrap_or_default().trim_end_matches(';');
         return Line::Branch(mask, target);
     }
-    if mask.is_some() && (rest.starts_with("ret") || rest.starts_with("exit")) {
+    if rest.starts_with("brx") || mask.is_some() && (rest.starts_with("ret") || rest.starts_with("exit")) {
         return Line::Leaves;
     }
     // The first operand is written, all registers of it, but for stores, whose first one is an address.
