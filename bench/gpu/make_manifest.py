@@ -94,7 +94,7 @@ def main():
     checks, bench, refused = [], [], []
     for name in names:
         spec = json.loads((args.data / f"{name}.json").read_text())
-        spec["num_stages"] = args.num_stages or spec["num_stages"]
+        spec["num_stages"] = spec["num_stages"] if args.num_stages is None else args.num_stages
         meta, error = compile_case(args, name, spec, args.out)
         if meta is None:
             refused.append((name, error))
@@ -116,7 +116,8 @@ def main():
                            "expect": {out: f"{name}/{out}.expected.bin" for out in spec["outputs"]}})
         if args.triton and "bench" in spec:
             image = args.out / f"{name}.triton.{'ptx' if args.ptxas else 'cubin'}"
-            options = json.dumps({key: spec[key] for key in ("num_warps", "num_stages")})
+            # Of one stage Triton has no pipeline, `ttc` of none.
+            options = json.dumps({"num_warps": spec["num_warps"], "num_stages": max(1, spec["num_stages"])})
             done = run([args.triton, "-c", TRITON, args.data / f"{name}.ttir", args.capability, options, image])
             if done.returncode:
                 refused.append((name, f"not timed, since Triton does not compile it: {done.stderr.splitlines()[-1]}"))
