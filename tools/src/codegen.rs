@@ -214,6 +214,10 @@ pub fn optimize(
         };
         let before = if has_wide_divisions(module) { DIVISION_PASSES } else { "" };
         run(&format!("function({before}{passes})"))?;
+        // What follows from them is known, too, and often all that a thread does with a part of its tile.
+        if vendor == Vendor::Nvidia && leave_out_masked(module) {
+            run(&format!("function({passes})"))?;
+        }
     }
     keep_roundings(module)?;
     // Pairs of bits would no longer be seen to come from words.
@@ -233,6 +237,12 @@ pub fn optimize(
         }
         _ => Ok(()),
     }
+}
+
+/// Leaves out accesses whose masks are never true, and says whether there were any.
+fn leave_out_masked(module: &Module<'_>) -> bool {
+    // SAFETY: the module lives during the call, and nothing else has its instructions.
+    unsafe { ttLeaveOutMasked(module.as_mut_ptr()) > 0 }
 }
 
 /// Runs the passes that see the whole module: on AMD GPUs, what kernels do not use of the arguments that the runtime adds
@@ -632,6 +642,7 @@ unsafe extern "C" {
         met: *mut usize,
     ) -> LLVMMemoryBufferRef;
     fn ttForget(machine: LLVMTargetMachineRef);
+    fn ttLeaveOutMasked(module: LLVMModuleRef) -> usize;
     fn ttAssemble(
         triple: *const c_char,
         cpu: *const c_char,
