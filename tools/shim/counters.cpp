@@ -54,16 +54,24 @@ void replaceHalf(Value *wide, Value *narrow) {
     }
 }
 
-void split(Counter of) {
+/// A counter beside `of`, and what it is behind an iteration, computed at `place`: it begins by what `begin` makes of that one.
+std::pair<PHINode *, Value *> beside(Counter of, Type *type, Instruction *place,
+                                     function_ref<Value *(IRBuilder<> &, Value *)> begin) {
   IRBuilder<> builder(of.phi);
-  Type *type = builder.getInt32Ty();
   auto *phi = builder.CreatePHI(type, 2);
-  builder.SetInsertPoint(of.next);
+  builder.SetInsertPoint(place);
   Value *next = builder.CreateAdd(phi, builder.CreateTrunc(of.step, type));
   for (auto [value, block] : zip(of.phi->incoming_values(), of.phi->blocks())) {
     builder.SetInsertPoint(block->getTerminator());
-    phi->addIncoming(value == of.next ? next : builder.CreateTrunc(value, type), block);
+    phi->addIncoming(value == of.next ? next : begin(builder, value), block);
   }
+  return {phi, next};
+}
+
+void split(Counter of) {
+  Type *type = Type::getInt32Ty(of.phi->getContext());
+  auto half = [&](IRBuilder<> &builder, Value *value) { return builder.CreateTrunc(value, type); };
+  auto [phi, next] = beside(of, type, of.next, half);
   replaceHalf(of.next, next);
   replaceHalf(of.phi, phi);
 }
@@ -95,16 +103,9 @@ bool countApart(Instruction *compared, BasicBlock &latch) {
   auto found = counterOf(value, latch);
   if (!found || found->first.next == compared)
     return false;
-  Counter &of = found->first;
   APInt ahead = constant->getValue() - found->second;
-  IRBuilder<> builder(of.phi);
-  auto *phi = builder.CreatePHI(compared->getType(), 2);
-  builder.SetInsertPoint(compared);
-  Value *next = builder.CreateAdd(phi, of.step);
-  for (auto [from, block] : zip(of.phi->incoming_values(), of.phi->blocks())) {
-    builder.SetInsertPoint(block->getTerminator());
-    phi->addIncoming(from == of.next ? next : builder.CreateAdd(from, builder.getInt(ahead)), block);
-  }
+  auto later = [&](IRBuilder<> &builder, Value *value) { return builder.CreateAdd(value, builder.getInt(ahead)); };
+  Value *next = beside(found->first, compared->getType(), compared, later).second;
   compared->replaceAllUsesWith(next);
   compared->eraseFromParent();
   return true;

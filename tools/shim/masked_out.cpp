@@ -7,9 +7,11 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/PatternMatch.h"
 #include "llvm-c/Core.h"
 
 using namespace llvm;
+using namespace llvm::PatternMatch;
 
 namespace {
 /// Takes `$12` from the front of `text`.
@@ -31,7 +33,8 @@ SmallVector<Type *> resultsOf(CallInst &call) {
 /// of which nothing is known are null. Nothing where it may do more.
 std::optional<SmallVector<Value *>> withoutAccess(CallInst &call) {
   auto *assembly = dyn_cast<InlineAsm>(call.getCalledOperand());
-  if (!assembly)
+  auto isNever = [](const Use &use) { return use->getType()->isIntegerTy(1) && match(use.get(), m_Zero()); };
+  if (!assembly || none_of(call.args(), isNever))
     return std::nullopt;
   SmallVector<Type *> types = resultsOf(call);
   SmallVector<Value *> results(types.size());

@@ -21,14 +21,14 @@ const PLAIN: [&str; 22] = [
 ];
 
 /// A load, as lowering writes it: what else its registers hold, and the access under its mask.
-struct Load<'a> {
+pub(super) struct Load<'a> {
     defaults: Vec<&'a str>,
     mask: &'a str,
-    access: &'a str,
+    pub(super) access: &'a str,
     /// Registers that it writes.
     makes: Vec<&'a str>,
     /// The line behind it.
-    end: usize,
+    pub(super) end: usize,
 }
 
 /// Which loads go apart.
@@ -184,7 +184,7 @@ fn plain(text: &str) -> Option<(Vec<&str>, Vec<&str>)> {
 }
 
 /// The masked load whose inline assembly begins at line `at`.
-fn load<'a>(lines: &[&'a str], at: usize) -> Option<Load<'a>> {
+pub(super) fn load<'a>(lines: &[&'a str], at: usize) -> Option<Load<'a>> {
     let line = |n: usize| Some(lines.get(at + n)?.trim());
     if line(0)? != "// begin inline asm" || line(1)? != "{" {
         return None;

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::apart::registers;
+use super::apart::{self, registers};
 
 /// Loads of a run at least.
 const LEAST: usize = 4;
@@ -221,21 +221,11 @@ fn is_between(line: &str) -> bool {
 
 /// The load at line `at`, alone or under a mask in inline assembly: the registers that it writes with their bits, and the line behind it.
 fn load<'a>(lines: &[&'a str], at: usize) -> Option<(Vec<(&'a str, u64)>, usize)> {
-    let text = lines[at].trim();
-    if let Some(loaded) = access(text) {
+    if let Some(loaded) = access(lines[at].trim()) {
         return Some((loaded, at + 1));
     }
-    let line = |n: usize| Some(lines.get(at + n)?.trim());
-    if text != "// begin inline asm" || line(1)? != "{" {
-        return None;
-    }
-    let mut n = 2;
-    while line(n)?.starts_with("mov.") {
-        n += 1;
-    }
-    let (_, masked) = line(n)?.strip_prefix('@')?.split_once(' ')?;
-    let loaded = access(masked)?;
-    (line(n + 1)? == "}" && line(n + 2)? == "// end inline asm").then_some((loaded, at + n + 3))
+    let masked = apart::load(lines, at)?;
+    Some((access(masked.access)?, masked.end))
 }
 
 /// What a load writes, with the bits of each register.
