@@ -17,7 +17,8 @@
 //! instructions load it, through a cache that does not see what the kernel writes (CDNA3 ISA, "Scalar Memory Operations"), so
 //! that nothing may be written before.
 
-use crate::ir_util::{constant, emit, is_dot, is_loop, is_private};
+use crate::analysis::ranges::{self, Range};
+use crate::ir_util::{emit, is_dot, is_loop, is_private};
 use crate::machine::{self, internal};
 use crate::remove_layout_conversions::remove_unused;
 use crate::small_tensors::{self, SmallTensors};
@@ -31,10 +32,7 @@ use mlir_host::match_op;
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::create;
 use mlir_host::traits::Upstream;
-use mlir_host::upstream::{
-    AddIOp, AndIOp, ConstantOp, Dialect, DivSIOp, DivUIOp, ExtSIOp, ExtUIOp, MaxSIOp, MinSIOp, MulIOp,
-    RemSIOp, RemUIOp, ShRSIOp, ShRUIOp,
-};
+use mlir_host::upstream::{AddIOp, ConstantOp, Dialect};
 use ttopt_dialect::tt::ops::{
     AddPtrOp, BroadcastOp, ExpandDimsOp, FuncOp, GetNumProgramsOp, GetProgramIdOp, LoadOp, MakeRangeOp,
     SplatOp, StoreOp,
@@ -162,9 +160,6 @@ fn is_computed(value: Value<'_>, left: &mut Steps) -> bool {
     source || computed && op.operands().all(|operand| is_computed(operand, left))
 }
 
-/// Numbers from the first to the last.
-type Range = (i64, i64);
-
 /// Pointers, or offsets, taken apart.
 struct Parts<'c> {
     /// The scalar that pointers are counted from.
@@ -291,53 +286,7 @@ pub fn may_be_marked(op: Op<'_>, target: &TargetDesc) -> bool {
 
 /// What the elements of integers are known to lie between.
 fn range(value: Value<'_>, left: &mut Steps) -> Option<Range> {
-    let op = step(value, left)?;
-    let mut of = |i: usize| range(op.operand(i), left);
-    let (low, high) = match_op!(op, {
-        MakeRangeOp(made) => (made.start(), made.end() - 1),
-        ConstantOp => {
-            let number = constant(value)?;
-            (number, number)
-        },
-        SplatOp | BroadcastOp | ExpandDimsOp | ConvertLayoutOp | ExtSIOp => of(0)?,
-        ExtUIOp => of(0).filter(|range| range.0 >= 0)?,
-        AddIOp => {
-            let (a, b) = (of(0)?, of(1)?);
-            (a.0.checked_add(b.0)?, a.1.checked_add(b.1)?)
-        },
-        MulIOp => {
-            let (a, b) = (of(0).filter(|range| range.0 >= 0)?, of(1).filter(|range| range.0 >= 0)?);
-            (a.0.checked_mul(b.0)?, a.1.checked_mul(b.1)?)
-        },
-        AndIOp => {
-            let bounds = [of(0), of(1)].into_iter().flatten().filter(|range| range.0 >= 0);
-            (0, bounds.map(|range| range.1).min()?)
-        },
-        RemSIOp | RemUIOp => {
-            let divisor = of(1).filter(|range| range.0 > 0)?;
-            // A remainder has the sign of what is divided.
-            of(0).filter(|range| range.0 >= 0 || RemUIOp::cast(op).is_some())?;
-            (0, divisor.1 - 1)
-        },
-        DivSIOp | DivUIOp => {
-            let (a, b) = (of(0).filter(|range| range.0 >= 0)?, of(1).filter(|range| range.0 > 0)?);
-            (a.0 / b.1, a.1 / b.0)
-        },
-        ShRUIOp | ShRSIOp => (0, of(0).filter(|range| range.0 >= 0)?.1),
-        MinSIOp => {
-            let (a, b) = (of(0)?, of(1)?);
-            (a.0.min(b.0), a.1.min(b.1))
-        },
-        MaxSIOp => {
-            let (a, b) = (of(0)?, of(1)?);
-            (a.0.max(b.0), a.1.max(b.1))
-        },
-        _ => return None,
-    });
-    // What does not fit in the type wraps around.
-    let bits = value.ty().element().int_bits()?;
-    let most = if bits >= 63 { i64::MAX } else { (1 << (bits - 1)) - 1 };
-    (low >= -most && high <= most).then_some((low, high))
+    ranges::of_result(step(value, left)?, &mut |operand| range(operand, left))
 }
 
 /// Whether a scalar is in scalar registers: not what a thread read from memory, or several threads computed.

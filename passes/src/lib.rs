@@ -65,6 +65,7 @@ mod interleaved;
 pub mod invariant_operands;
 mod ir_util;
 pub mod kernel_decisions;
+pub mod known_comparisons;
 pub mod last_use;
 pub mod loads_early;
 pub mod loop_aware_cse;
@@ -104,6 +105,7 @@ use mlir_host::pass::PassDef;
 
 /// All passes of this crate.
 pub static PASSES: &[&PassDef] = &[
+    &known_comparisons::TRITON_KNOWN_COMPARISONS,
     &triton_combine::TRITON_COMBINE,
     &reorder_broadcast::TRITON_REORDER_BROADCAST,
     &loop_unroll::TRITON_LOOP_UNROLL,

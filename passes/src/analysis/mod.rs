@@ -5,5 +5,6 @@ pub mod axis_info;
 pub mod balance;
 pub mod flow_graph;
 pub mod pointer_roots;
+pub mod ranges;
 pub mod recomputation;
 pub mod registers;
