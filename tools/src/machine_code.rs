@@ -148,6 +148,16 @@ pub fn constants(cubin: &[u8], capability: u32) -> Option<usize> {
     Some(code.iter().filter(|instruction| instruction.bits(0, 9) == LOADS_CONSTANT).count())
 }
 
+/// The instructions of the only kernel of `cubin` that load from the stack in innermost loops.
+pub fn stack_loads_in_loops(cubin: &[u8], capability: u32) -> Option<usize> {
+    Some(stack_loads(&code(cubin, capability)?, capability >= 90))
+}
+
+fn stack_loads(code: &[Instruction], splits: bool) -> usize {
+    let innermost = control(code, splits).innermost;
+    code.iter().zip(innermost).filter(|(one, innermost)| *innermost && one.kind() == Kind::LocalLoad).count()
+}
+
 /// Asynchronous dots of a kernel, and its waits for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AsynchronousDots {
@@ -329,6 +339,15 @@ mod tests {
         let loops = along(&[load(), user(), branch(-3, true), exit()], true);
         assert_eq!((once.loads, loops.loads), (1.0, 10.0));
         assert!(loops.alone > 9.0 * once.alone, "{loops:?}");
+    }
+
+    #[test]
+    fn loads_from_the_stack_count_in_innermost_loops() {
+        let from_stack = || plain(0x983, 0, 0);
+        let inner = [from_stack(), from_stack(), user(), branch(-4, true)];
+        let outer = [from_stack(), branch(-6, true), from_stack(), exit()];
+        assert_eq!(stack_loads(&[inner, outer].concat(), true), 2);
+        assert_eq!(stack_loads(&[from_stack(), load(), exit()], true), 0);
     }
 
     #[test]

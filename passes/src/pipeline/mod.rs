@@ -23,7 +23,7 @@ pub struct Options {
     pub explain: bool,
     /// Whether the schedules of loops are written to the module ([`SCHEDULES`](crate::schedule::pass::SCHEDULES)).
     pub record_schedules: bool,
-    /// Whether loads may run ahead where all of them only wait in registers
+    /// Whether loads may run ahead where all of them only wait in registers, or one stage is asked for
     /// ([`AHEAD_IN_REGISTERS`](crate::schedule::pass::AHEAD_IN_REGISTERS)).
     pub ahead_in_registers: bool,
     /// Whether descriptors have tensor maps also where pointers were measured to be faster.

@@ -84,8 +84,8 @@ pub const SCHEDULED_CTAS: &str = "ttg.scheduled_ctas";
 pub const PINNED: &str = "ttg.pinned";
 /// On modules, where it is asked for: the schedules of loops, as strings with a [`Timeline`] in JSON each.
 pub const SCHEDULES: &str = "ttg.schedules";
-/// On modules: that loads of a loop run ahead, which nobody asked for, and all of them only wait in registers meanwhile. Whether that
-/// pays is known when registers are allocated.
+/// On modules: that loads of a loop run ahead, which nobody asked for, and all of them only wait in registers meanwhile, or one stage was
+/// asked for. Whether that pays is known when registers are allocated.
 pub const AHEAD_IN_REGISTERS: &str = "ttg.ahead_in_registers";
 /// On modules: that a loop is a recurrence that multiplies, of which there are as few programs as sequences.
 pub const FEW_PROGRAMS: &str = "ttg.few_programs";
@@ -170,7 +170,11 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
         let asked = asked.transpose()?;
         let wanted = asked.unwrap_or_else(|| options.int("num-stages"));
         // Who asks for one stage fears for registers and shared memory; a plan counts both.
-        let raised = wanted == 1 && asked.is_none() && may_add_stage && target.primitives.cp_async;
+        let raised = wanted == 1
+            && asked.is_none()
+            && may_add_stage
+            && may_wait_in_registers
+            && target.primitives.cp_async;
         let stages = if raised { 2 } else { wanted };
         if stages > MOST_STAGES {
             return Err(error(op, format!("cannot have {stages} stages, the most is {MOST_STAGES}")));
@@ -225,6 +229,9 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                 }
                 match schedule {
                     Some((true, schedule)) => {
+                        if raised {
+                            module.set_attr(AHEAD_IN_REGISTERS, Attr::unit(module.context()));
+                        }
                         let further = (source.waits_for_nothing(&schedule) && worth.is_short(&source))
                             .then(|| schedule.further(&source.graph, &alone, trip_count(op)))
                             .flatten();

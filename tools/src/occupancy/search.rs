@@ -7,10 +7,11 @@
 
 use super::written_out::has_loops_that_stay;
 use super::{
-    BY_MACHINE_CODE, FASTER_WITHOUT_LOADS_AHEAD, FEW_SPILLS, MOST_REGISTERS, Variant, in_an_order_that_fits,
-    in_other_orders, is_worth_another_order, is_worth_dots_beside_each_other, is_worth_fewer_ctas,
-    is_worth_more_ctas, is_worth_no_bound, is_worth_no_loads_ahead, likely_next, with_dots_beside_each_other,
-    with_fewer_spills, with_more_ctas, without_bound,
+    BY_MACHINE_CODE, FASTER_WITHOUT_LOADS_AHEAD, FEW_SPILLS, MOST_REGISTERS, Variant, copies_more,
+    in_an_order_that_fits, in_other_orders, is_worth_another_order, is_worth_dots_beside_each_other,
+    is_worth_fewer_ctas, is_worth_more_ctas, is_worth_no_bound, is_worth_no_copies_ahead,
+    is_worth_no_loads_ahead, likely_next, with_dots_beside_each_other, with_fewer_spills, with_more_ctas,
+    without_bound,
 };
 use crate::binary;
 use std::borrow::Cow;
@@ -141,7 +142,7 @@ pub fn best_text<'a, R: Send>(
 }
 
 /// The better one of the best text of a kernel and the best that a `second` text gives, in which no loads wait in registers for
-/// later iterations.
+/// later iterations, or loops that ask for one stage have one.
 pub fn better_of<'a, R: Send>(
     first: Chosen<'a, R>,
     second: Option<&'a [u8]>,
@@ -152,8 +153,16 @@ pub fn better_of<'a, R: Send>(
     // Estimates count loops that hardly ever run as all others.
     let counts = |text: &&[u8]| text.len() <= MOST_TEXT && !has_loops_that_stay(text);
     let Some(text) = second.filter(counts).filter(|_| go_on()) else { return first };
+    // Copies wait in shared memory: only what is spilled for their sake speaks against them.
+    let copies = copies_more(&first.text, text);
+    if copies && first.made.stack <= FEW_SPILLS {
+        return first;
+    }
     let Some(made) = assemble(text) else { return first };
     let is_better = |factor: f64, text: &[u8], made: &Assembled<R>| {
+        if copies {
+            return is_worth_no_copies_ahead(&first.made.cubin, &made.cubin, limits.capability);
+        }
         let (before, after) = ((&*first.text, &first.made.cubin[..]), (text, &made.cubin[..]));
         is_worth_no_loads_ahead(before, after, limits, factor)
     };
@@ -167,7 +176,7 @@ pub fn better_of<'a, R: Send>(
     });
     let mut tried = first.tried;
     tried.push(candidate(
-        "without loads that wait in registers",
+        if copies { "with one stage" } else { "without loads that wait in registers" },
         better.as_ref().map_or(stack, |better| better.made.stack),
     ));
     match better {
@@ -331,15 +340,23 @@ mod tests {
 
     /// The same with so many instructions, which wait for nothing.
     fn cubin_of(registers: u32, instructions: usize) -> Vec<u8> {
-        const ADD: u128 = 0x221 | 7 << 12 | 1 << 105 | 7 << 110 | 7 << 113;
+        cubin_with(registers, &vec![plain(0x221); instructions])
+    }
+
+    /// An instruction that waits a cycle.
+    fn plain(operation: u128) -> u128 {
+        operation | 7 << 12 | 1 << 105 | 7 << 110 | 7 << 113
+    }
+
+    /// The same with this code.
+    fn cubin_with(registers: u32, code: &[u128]) -> Vec<u8> {
         let names = b"\0.shstrtab\0.nv.info\0.text.k\0";
         let mut info = vec![4, 0x2f, 8, 0];
         info.extend(1_u32.to_le_bytes());
         info.extend(registers.to_le_bytes());
-        let code = ADD.to_le_bytes().repeat(instructions);
         let mut sections = vec![(1_u32, names.to_vec()), (11, info)];
-        if instructions > 0 {
-            sections.push((20, code));
+        if !code.is_empty() {
+            sections.push((20, code.iter().flat_map(|instruction| instruction.to_le_bytes()).collect()));
         }
         let headers = 64 + sections.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
         let mut file = b"\x7fELF\x02\x01".to_vec();
@@ -496,6 +513,42 @@ mod tests {
         assert!(!String::from_utf8_lossy(&first.text).contains(".minnctapersm"));
         let best = better_of(first, Some(&second), LIMITS, &assemble, &|| true);
         assert_eq!(best.text, &second[..]);
+    }
+
+    #[test]
+    fn copies_ahead_are_left_where_loops_load_more_from_the_stack_for_them() {
+        let copies = kernel(4, "\tcp.async.commit_group;\n");
+        let second = kernel(4, "");
+        // A loop of so many loads from the stack.
+        let of = |loads: usize| {
+            let back = (-4 * (loads as i64 + 1)) as u128;
+            let branch = 0x947
+                | (back & 0xff) << 16
+                | (back >> 8 & ((1 << 48) - 1)) << 34
+                | 5 << 105
+                | 7 << 110
+                | 7 << 113;
+            cubin_with(128, &[vec![plain(0x183); loads], vec![branch, plain(0x94d)]].concat())
+        };
+        let place = |stack, with, without| {
+            let made = |text: &[u8]| {
+                let loads = if text == &second[..] { without } else { with };
+                Some(Assembled { cubin: of(loads), stack, facts: () })
+            };
+            let first = Chosen {
+                made: made(&copies).unwrap(),
+                text: Cow::Borrowed(&copies[..]),
+                tried: vec![candidate("as it was bounded", stack)],
+                place: 0,
+            };
+            let best = better_of(first, Some(&second), LIMITS, &made, &|| true);
+            (best.text == &second[..], best.tried.len())
+        };
+        assert_eq!(place(496, 50, 13), (true, 2));
+        // The estimate, which takes the second for faster, is not asked.
+        assert_eq!((place(496, 28, 13), place(496, 50, 48)), ((false, 2), (false, 2)));
+        // Where little is spilled nothing is assembled.
+        assert_eq!(place(FEW_SPILLS, 50, 13), (false, 1));
     }
 
     #[test]
