@@ -335,13 +335,13 @@ fn has_inlinable(module: &Module<'_>) -> bool {
     })
 }
 
-/// Whether a module divides 64-bit numbers by others than constants.
+/// Whether a module divides 64-bit numbers by others than powers of two.
 fn has_wide_divisions(module: &Module<'_>) -> bool {
     use InstructionOpcode as Op;
     instructions(module).any(|at| {
         matches!(at.get_opcode(), Op::SDiv | Op::SRem | Op::UDiv | Op::URem)
             && matches!(at.get_type(), AnyTypeEnum::IntType(ty) if ty.get_bit_width() == 64)
-            && at.get_operand(1).is_some_and(|by| by.value().is_some_and(|by| !is_constant(by)))
+            && at.get_operand(1).is_some_and(|by| by.value().is_some_and(|by| !is_power_of_two(by)))
     })
 }
 
@@ -624,6 +624,12 @@ fn is_reducible(instruction: InstructionValue<'_>) -> bool {
 
 fn is_constant(value: BasicValueEnum<'_>) -> bool {
     matches!(value, BasicValueEnum::IntValue(value) if value.is_const())
+}
+
+/// Whether dividing by `value` is a shift.
+fn is_power_of_two(value: BasicValueEnum<'_>) -> bool {
+    let BasicValueEnum::IntValue(value) = value else { return false };
+    value.get_sign_extended_constant().is_some_and(|number| number.unsigned_abs().is_power_of_two())
 }
 
 unsafe extern "C" {
