@@ -8,15 +8,19 @@
 //! Where pointers began at numbers of 32 bits behind what they share, as the elements of unaligned rows do behind an argument,
 //! the offset is added to what they share: an address is then one register through the loop instead of two, and one
 //! instruction (`IMAD.WIDE`) instead of the two of a sum of 64 bits.
+//!
+//! Where a loop has more addresses than a thread has registers for, and they lie in a row, each is computed from one before it
+//! instead: unaligned matrices are loaded element by element (docs/ptxas.md, "Addresses in a row").
 
 use anyhow::{Context as _, Result};
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
+use inkwell::llvm_sys::core::LLVMGetIsDisjoint;
 use inkwell::module::Module;
 use inkwell::targets::TargetData;
 use inkwell::values::{
-    AnyValueEnum, AsValueRef, BasicValue, FunctionValue, InstructionOpcode, InstructionValue, IntValue,
-    PhiValue, PointerValue,
+    AnyValueEnum, AsValueRef, BasicValue, BasicValueEnum, FunctionValue, InstructionOpcode, InstructionValue,
+    IntValue, PhiValue, PointerValue,
 };
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -39,6 +43,7 @@ pub fn share(module: &Module<'_>, data: &TargetData) -> Result<()> {
             share_in(function, &groups, data).context("pointers of a loop")?;
         }
         share_steps(function, data).context("addresses in a loop")?;
+        follow_rows(function, data).context("addresses in a row")?;
     }
     Ok(())
 }
@@ -416,8 +421,185 @@ fn share_step<'c>(
     Ok(())
 }
 
+/// Addresses of a loop from which on they are computed from each other: where each begins takes two of a thread's 255 registers.
+const MOST_KEPT: usize = 64;
+
+/// How far back in a row an address is that another one is computed from: as many sums are under way at a time.
+const BESIDE: usize = 4;
+
+/// Distances between addresses of a row, each of which takes registers through the loop.
+const MOST_DISTANCES: usize = 8;
+
+/// What places of a row share: all but how many times `step` one is behind what it begins with.
+#[derive(PartialEq, Eq, Hash)]
+struct Row<'c> {
+    root: PointerValue<'c>,
+    others: Vec<Term<'c>>,
+    after: i64,
+    /// What is multiplied, and with what; of so many bytes.
+    begin: IntValue<'c>,
+    step: IntValue<'c>,
+    bytes: u64,
+}
+
+impl<'c> Row<'c> {
+    /// The row of which `place` is, by its term of that number, and how many steps behind what it begins with.
+    fn of(place: &Place<'c>, number: usize) -> Vec<(Self, i64)> {
+        let Term { number: product, bytes } = place.terms[number];
+        let product = product.as_instruction().filter(|it| it.get_opcode() == InstructionOpcode::Mul);
+        let Some((a, b)) = product.and_then(|it| Some((operand(it, 0)?, operand(it, 1)?))) else {
+            return Vec::new();
+        };
+        let row = |begin, step, at| {
+            let others = place.terms.iter().enumerate().filter(|(other, _)| *other != number);
+            let others = others.map(|(_, term)| *term).collect();
+            (Row { root: place.root, others, after: place.after, begin, step, bytes }, at)
+        };
+        let sums = [(a, b), (b, a)].into_iter().filter_map(|(sum, step)| {
+            let (begin, at) = sum_with_constant(sum)?;
+            Some(row(begin, step, at))
+        });
+        sums.chain([row(a, b, 0), row(b, a, 0)]).collect()
+    }
+}
+
+/// An operand that is an integer.
+fn operand<'c>(of: InstructionValue<'c>, number: u32) -> Option<IntValue<'c>> {
+    of.get_operand(number)?.value().filter(|it| it.is_int_value()).map(BasicValueEnum::into_int_value)
+}
+
+/// A number and the constant of which `value` is the sum. To a multiple of a power of two less than that may be or'ed.
+fn sum_with_constant(value: IntValue<'_>) -> Option<(IntValue<'_>, i64)> {
+    let sum = value.as_instruction()?;
+    // SAFETY: it is an `or`.
+    let disjoint = || unsafe { LLVMGetIsDisjoint(sum.as_value_ref()) != 0 };
+    let adds = match sum.get_opcode() {
+        InstructionOpcode::Add => true,
+        InstructionOpcode::Or => disjoint(),
+        _ => false,
+    };
+    adds.then_some(())?;
+    Some((operand(sum, 0)?, operand(sum, 1)?.get_sign_extended_constant()?))
+}
+
+/// A place in a row: `at` steps behind what the row begins with.
+struct InRow<'c> {
+    address: InstructionValue<'c>,
+    base: PointerValue<'c>,
+    at: i64,
+}
+
+/// Computes the addresses of each row in a loop from each other, where there are many of them.
+fn follow_rows(function: FunctionValue<'_>, data: &TargetData) -> Result<()> {
+    let builder = function.get_type().get_context().create_builder();
+    for block in function.get_basic_block_iter() {
+        let mut steps: HashMap<IntValue<'_>, Vec<(InstructionValue<'_>, PointerValue<'_>)>> = HashMap::new();
+        let mut order = Vec::new();
+        for address in block.get_instructions() {
+            let changes = |number: IntValue<'_>| {
+                let by = number.as_instruction();
+                by.is_some_and(|it| {
+                    it.get_opcode() == InstructionOpcode::Phi || it.get_parent() == Some(block)
+                })
+            };
+            let step =
+                step_before(address, block, data).filter(|(_, term)| term.bytes == 1 && changes(term.number));
+            let Some((base, term)) = step else { continue };
+            let addresses = steps.entry(term.number).or_default();
+            if addresses.is_empty() {
+                order.push(term.number);
+            }
+            addresses.push((address, base));
+        }
+        for number in order {
+            let addresses = &steps[&number];
+            if addresses.len() >= MOST_KEPT && is_in_loop(block, addresses) {
+                follow_row(&builder, block, number, addresses, data)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same for `addresses` of `block`, each `number` bytes behind a place from before the loop.
+fn follow_row<'c>(
+    builder: &Builder<'c>,
+    block: BasicBlock<'c>,
+    number: IntValue<'c>,
+    addresses: &[(InstructionValue<'c>, PointerValue<'c>)],
+    data: &TargetData,
+) -> Result<()> {
+    // With each its number, so that the same one is chosen every time.
+    let mut rows: HashMap<Row<'c>, (usize, Vec<InRow<'c>>)> = HashMap::new();
+    for &(address, base) in addresses {
+        let place = Place::of(base, data);
+        for (row, at) in (0..place.terms.len()).flat_map(|number| Row::of(&place, number)) {
+            let number = rows.len();
+            rows.entry(row).or_insert((number, Vec::new())).1.push(InRow { address, base, at });
+        }
+    }
+    for (_, places) in rows.values_mut() {
+        places.sort_by_key(|place| place.at);
+        places.dedup_by_key(|place| place.at);
+    }
+    // An address may be in several rows: the longest counts.
+    let is_long =
+        |places: &[InRow<'_>]| places.len() >= MOST_KEPT && distances(places).len() <= MOST_DISTANCES;
+    let long = rows.iter().filter(|(_, (_, places))| is_long(places));
+    let longest = long.max_by_key(|(_, (number, places))| (places.len(), std::cmp::Reverse(*number)));
+    let Some((row, (_, places))) = longest else { return Ok(()) };
+    let context = block.get_context();
+    let first = places[0].base.as_instruction().context("a place comes from before the loop")?;
+    builder.position_before(&behind(first)?);
+    let mut bytes = HashMap::new();
+    for distance in distances(places) {
+        let factor = distance.checked_mul(i64::try_from(row.bytes)?).context("a distance has 64 bits")?;
+        let factor = context.i64_type().const_int(factor as u64, true);
+        bytes.insert(distance, builder.build_int_mul(row.step, factor, "")?);
+    }
+    builder.position_before(&match number.as_instruction() {
+        Some(computed) if computed.get_parent() == Some(block) => behind(computed)?,
+        _ => first_of(At::Start(block))?,
+    });
+    let mut values = Vec::<PointerValue<'c>>::with_capacity(places.len());
+    for (i, place) in places.iter().enumerate() {
+        let value = match before(i) {
+            None => sum(builder, place.base, number)?,
+            Some(from) => sum(builder, values[from], bytes[&(place.at - places[from].at)])?,
+        };
+        values.push(value);
+        place.address.replace_all_uses_with(&value.as_instruction().context("an address is constant")?);
+        place.address.erase_from_basic_block();
+    }
+    Ok(())
+}
+
+/// From which place of a row that of this number is computed.
+fn before(number: usize) -> Option<usize> {
+    if number < BESIDE { number.checked_sub(1) } else { Some(number - BESIDE) }
+}
+
+/// How many steps places of a row are behind those that they are computed from, each number once.
+fn distances(places: &[InRow<'_>]) -> Vec<i64> {
+    let all = (0..places.len()).filter_map(|i| Some(places[i].at - places[before(i)?].at));
+    let mut all: Vec<_> = all.collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 /// The pointer from another block, and the number that `block` computes, of which `address` is the sum.
 fn step_within<'c>(
+    address: InstructionValue<'c>,
+    block: BasicBlock<'c>,
+    data: &TargetData,
+) -> Option<(PointerValue<'c>, Term<'c>)> {
+    step_before(address, block, data)
+        .filter(|(_, term)| term.number.as_instruction().is_some_and(|it| it.get_parent() == Some(block)))
+}
+
+/// The pointer from another block, and the number of 64 bits, of which `address`, in `block`, is the sum.
+fn step_before<'c>(
     address: InstructionValue<'c>,
     block: BasicBlock<'c>,
     data: &TargetData,
@@ -426,12 +608,10 @@ fn step_within<'c>(
         return None;
     }
     let base = address.get_operand(0)?.value().filter(|it| it.is_pointer_value())?.into_pointer_value();
-    let number = address.get_operand(1)?.value().filter(|it| it.is_int_value())?.into_int_value();
+    let number = operand(address, 1)?;
     let bytes = data.get_abi_size(&address.get_gep_source_element_type().ok()?);
     let comes_before = base.as_instruction()?.get_parent()? != block;
-    let is_within = number.as_instruction()?.get_parent()? == block;
-    (comes_before && is_within && number.get_type().get_bit_width() == 64)
-        .then_some((base, Term { number, bytes }))
+    (comes_before && number.get_type().get_bit_width() == 64).then_some((base, Term { number, bytes }))
 }
 
 /// Whether `block` runs again without what computes the first of the places that `addresses` are behind.
@@ -497,6 +677,8 @@ struct Sums<'b, 'c> {
     step: IntValue<'c>,
     /// Where pointers began whose sums begin with what others share.
     places: HashMap<PointerValue<'c>, Behind<'c>>,
+    /// The offset in the next iteration, where it was computed.
+    next: HashMap<At<'c>, IntValue<'c>>,
     computed: Computed<'c>,
 }
 
@@ -510,7 +692,7 @@ impl<'b, 'c> Sums<'b, 'c> {
         data: &TargetData,
     ) -> Result<Self> {
         let places = places(builder, function, group.pointers.iter().filter_map(Pointer::begins), data)?;
-        Ok(Sums { builder, offset, step, places, computed: HashMap::new() })
+        Ok(Sums { builder, offset, step, places, next: HashMap::new(), computed: HashMap::new() })
     }
 
     /// `base` and the offset, computed at `at`.
@@ -520,11 +702,24 @@ impl<'b, 'c> Sums<'b, 'c> {
         let mut value = match self.computed.entry((root, Added::Offset(when), at)) {
             Entry::Occupied(found) => *found.get(),
             Entry::Vacant(none) => {
-                self.builder.position_before(&first_of(at)?);
-                let offset = match when {
-                    When::Now => self.offset,
-                    When::Next => self.builder.build_int_add(self.offset, self.step, "")?,
+                let mut first = first_of(at)?;
+                let offset = match (when, self.next.get(&at)) {
+                    (When::Now, _) => self.offset,
+                    (When::Next, Some(next)) => {
+                        // It may be the first, or stand before that.
+                        if matches!(at, At::Start(_)) {
+                            first = behind(next.as_instruction().context("an offset is constant")?)?;
+                        }
+                        *next
+                    }
+                    (When::Next, None) => {
+                        self.builder.position_before(&first);
+                        let next = self.builder.build_int_add(self.offset, self.step, "")?;
+                        self.next.insert(at, next);
+                        next
+                    }
                 };
+                self.builder.position_before(&first);
                 *none.insert(sum(self.builder, root, offset)?)
             }
         };
@@ -710,9 +905,62 @@ pub(crate) mod tests {
         )
     }
 
+    fn in_the_loop(text: &str) -> &str {
+        text.split_once("loop:").unwrap().1
+    }
+
     /// The addresses that `text` computes in its loop.
     fn in_loop(text: &str) -> usize {
-        text.split_once("loop:").unwrap().1.matches("getelementptr").count()
+        in_the_loop(text).matches("getelementptr").count()
+    }
+
+    /// A loop of pointers to so many elements of a column, each `row` rows of `%s` elements behind the one before, to which it stores.
+    fn column(count: usize, row: impl Fn(usize) -> usize, sum: &str) -> String {
+        let each = |line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<String>();
+        let rows = each(&|r| match row(r) {
+            0 => format!("  %m{r} = mul i64 %x, %s\n"),
+            at => format!("  %r{r} = {sum} i64 %x, {at}\n  %m{r} = mul nsw i64 %r{r}, %s\n"),
+        });
+        let bases = each(&|r| {
+            format!(
+                "  %a{r} = getelementptr half, ptr addrspace(1) %b, i64 %m{r}\n  \
+                 %p{r} = getelementptr half, ptr addrspace(1) %a{r}, i64 %k\n"
+            )
+        });
+        let phis = each(&|r| format!("  %f{r} = phi ptr addrspace(1) [ %p{r}, %entry ], [ %q{r}, %loop ]\n"));
+        let rest = each(&|r| {
+            format!(
+                "  store i32 %i, ptr addrspace(1) %f{r}\n  %q{r} = getelementptr half, ptr addrspace(1) %f{r}, i64 64\n"
+            )
+        });
+        format!(
+            "define void @k(ptr addrspace(1) %b, i64 %s, i64 %k, i64 %y) {{\nentry:\n  %x = shl i64 %y, 9\n{rows}{bases}  \
+             br label %loop\nloop:\n{phis}  %i = phi i32 [ 0, %entry ], [ %j, %loop ]\n{rest}  %j = add i32 %i, 1\n  \
+             %d = icmp slt i32 %j, 9\n  br i1 %d, label %loop, label %end\nend:\n  ret void\n}}\n"
+        )
+    }
+
+    #[test]
+    fn many_addresses_of_a_row_are_computed_from_each_other() {
+        let begins = |text: &str| {
+            (0..MOST_KEPT).filter(|r| in_the_loop(text).contains(&format!("%p{r}, i64"))).count()
+        };
+        for sum in ["or disjoint", "add"] {
+            let text = shared(&column(MOST_KEPT, |r| r, sum));
+            // The first one, and the distances: one row, and as many as are under way at a time.
+            assert_eq!((begins(&text), in_loop(&text)), (1, MOST_KEPT), "{text}");
+            let (before, _) = text.split_once("loop:").unwrap();
+            assert_eq!(before.matches("mul i64 %s").count(), 2, "{text}");
+        }
+        // Registers suffice for fewer; what is or'ed may be there already; and distances take registers, too.
+        for text in [
+            column(MOST_KEPT - 1, |r| r, "add"),
+            column(MOST_KEPT, |r| r, "or"),
+            column(MOST_KEPT, |r| r * r, "add"),
+        ] {
+            let text = shared(&text);
+            assert!(begins(&text) + 1 >= MOST_KEPT - 1, "{text}");
+        }
     }
 
     #[test]
