@@ -219,16 +219,16 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                     said.none(op, "it asks for one stage, and the programs that fit hide each other's waits");
                     continue;
                 }
-                let pays = |schedule: &LoopSchedule| all || worth.pays(&source, schedule, &alone);
-                let schedule = schedule.map(|schedule| (pays(&schedule), schedule));
+                let loses = |schedule: &LoopSchedule| worth.loses(&source, schedule, &alone).filter(|_| !all);
+                let schedule = schedule.map(|schedule| (loses(&schedule), schedule));
                 if said.explains
-                    && let Some((pays, schedule)) = &schedule
+                    && let Some((loses, schedule)) = &schedule
                 {
-                    let choice = worth.choice(&source, Some(schedule).filter(|_| *pays), &alone);
+                    let choice = worth.choice(&source, Some(schedule).filter(|_| loses.is_none()), &alone);
                     choice.into_iter().for_each(|choice| op.remark(choice.to_string()));
                 }
                 match schedule {
-                    Some((true, schedule)) => {
+                    Some((None, schedule)) => {
                         if raised {
                             module.set_attr(AHEAD_IN_REGISTERS, Attr::unit(module.context()));
                         }
@@ -289,7 +289,7 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                             None => said.none(op, "nothing can run ahead of its dots in parts"),
                         }
                     }
-                    Some(_) => said.none(op, "without it more CTAs fit in shared memory"),
+                    Some((Some(reason), _)) => said.none(op, reason),
                     None => said.none(op, "nothing can run ahead"),
                 }
             }

@@ -10,7 +10,9 @@ use super::one_loop::Pair;
 use super::plan::{Budget, Kind, LoopSchedule};
 use super::source::{Demand, Source};
 use crate::analysis::balance::Balance;
-use crate::analysis::registers::{RESERVED, UNSEEN_REGISTERS, ctas_with, knows_ctas, simds, surely_fit};
+use crate::analysis::registers::{
+    RESERVED, UNSEEN_REGISTERS, ctas_with, is_short_of_registers, knows_ctas, simds, surely_fit,
+};
 use crate::choice::{Candidate, Choice, Unit};
 use crate::ir_util::{is_dot, trip_count};
 use crate::machine::{Layouts, Machine};
@@ -33,6 +35,9 @@ const SHORT_ITERATION: f64 = 1400.0;
 const SHARE_OF_L2: f64 = 0.295;
 /// Iterations from which on a loop is not mostly prologue and end.
 const MANY_TRIPS: u64 = 8;
+/// Iterations up to which a pipeline hides too little for what it takes of threads that spill: the three of 712 kernels with dots for which
+/// that holds, with two and four of them, run 1.03 to 1.16 times as fast without (H200, docs/schedules.md, "Whether it pays").
+const FEW_TRIPS: u64 = 4;
 /// A share of cycles that is clearly less. Unmeasured.
 const CLEARLY: f64 = 0.95;
 /// Parts of a multiprocessor, of which a warp uses one (CUDA programming guide, "Hardware Multithreading").
@@ -48,6 +53,11 @@ fn piped(trips: u64, own: f64, stages: u32) -> f64 {
 /// The same where each iteration waits for what it loads.
 fn plain(trips: u64, own: f64) -> f64 {
     trips.max(1) as f64 * (own + MEMORY_LATENCY)
+}
+
+/// The function around `op`.
+fn function_of(op: Op<'_>) -> Op<'_> {
+    op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(op)
 }
 
 /// Bytes that dots read themselves: these are in shared memory in any case.
@@ -119,18 +129,28 @@ impl<'c, 't> Worth<'c, 't> {
         Self { objective: Objective::new(module), layouts: Layouts::new(module.context(), machine), target }
     }
 
-    /// Whether `schedule` makes the loop faster than more CTAs would without it.
-    pub fn pays(&self, source: &Source<'c>, schedule: &LoopSchedule, budget: &Budget) -> bool {
+    /// Why the loop is faster without `schedule`, if it is.
+    pub fn loses(
+        &self,
+        source: &Source<'c>,
+        schedule: &LoopSchedule,
+        budget: &Budget,
+    ) -> Option<&'static str> {
         // A loop that goes on for long may be one of few programs, which have their multiprocessors to themselves; so have
         // recurrences that multiply.
-        let Some(trips) = trip_count(source.op).filter(|_| !budget.few_programs) else { return true };
+        let trips = trip_count(source.op).filter(|_| !budget.few_programs)?;
+        let copies = self.target.primitives.cp_async;
+        if copies && trips <= FEW_TRIPS && is_short_of_registers(function_of(source.op), self.target) {
+            return Some(
+                "of its few iterations one waits, and what threads spill needs the L1 that rings take",
+            );
+        }
         let fit = self.fit(source, budget);
         let (with, without) = (fit(schedule.shared_bytes(&source.graph)), fit(operand_bytes(source)));
-        if with >= without {
-            return true;
-        }
         let own = self.cycles_alone(source.op);
-        piped(trips, own, schedule.stages) / with as f64 <= plain(trips, own) / without as f64
+        let pays = with >= without
+            || piped(trips, own, schedule.stages) / with as f64 <= plain(trips, own) / without as f64;
+        (!pays).then_some("without it more CTAs fit in shared memory")
     }
 
     /// What tiles take where `schedules` are those with the prologue before the loop and behind the loop of the tile before.
@@ -191,8 +211,13 @@ impl<'c, 't> Worth<'c, 't> {
 
     /// How many CTAs fit in shared memory and registers when each takes so many bytes besides what else it takes.
     fn fit(&self, source: &Source<'c>, budget: &Budget) -> impl Fn(u64) -> u64 + use<> {
-        let function = source.op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(source.op);
-        let ctas = ctas_with(UNSEEN_REGISTERS, function, self.layouts.machine.num_warps, 0, self.target);
+        let ctas = ctas_with(
+            UNSEEN_REGISTERS,
+            function_of(source.op),
+            self.layouts.machine.num_warps,
+            0,
+            self.target,
+        );
         let budget = Budget { ctas, ..*budget };
         move |bytes: u64| budget.ctas_with(bytes).max(1)
     }
@@ -276,11 +301,10 @@ impl<'c, 't> Worth<'c, 't> {
 
     /// Whether `schedule` is known to leave a compute unit of AMD's room for two CTAs.
     pub fn leaves_room(&self, source: &Source<'c>, schedule: &LoopSchedule, budget: &Budget) -> bool {
-        let function = source.op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(source.op);
         let shared = budget.taken.saturating_sub(RESERVED) + schedule.shared_bytes(&source.graph);
         !is_alone(source.op, source.warps, self.target)
             && 2 * shared <= self.target.shared_bytes
-            && surely_fit(function, 2, source.warps, self.target)
+            && surely_fit(function_of(source.op), 2, source.warps, self.target)
     }
 
     /// Cycles of a multiprocessor for an iteration of `around`, but for dots.
