@@ -139,18 +139,17 @@ impl<'c, 't> Worth<'c, 't> {
         // A loop that goes on for long may be one of few programs, which have their multiprocessors to themselves; so have
         // recurrences that multiply.
         let trips = trip_count(source.op).filter(|_| !budget.few_programs)?;
-        let copies = self.target.primitives.cp_async;
-        if copies && trips <= FEW_TRIPS && is_short_of_registers(function_of(source.op), self.target) {
-            return Some(
-                "of its few iterations one waits, and what threads spill needs the L1 that rings take",
-            );
-        }
         let fit = self.fit(source, budget);
         let (with, without) = (fit(schedule.shared_bytes(&source.graph)), fit(operand_bytes(source)));
         let own = self.cycles_alone(source.op);
         let pays = with >= without
             || piped(trips, own, schedule.stages) / with as f64 <= plain(trips, own) / without as f64;
-        (!pays).then_some("without it more CTAs fit in shared memory")
+        if !pays {
+            return Some("without it more CTAs fit in shared memory");
+        }
+        let spills = || is_short_of_registers(function_of(source.op), self.target);
+        (self.target.primitives.cp_async && trips <= FEW_TRIPS && spills())
+            .then_some("of its few iterations one waits, and what threads spill needs the L1 that rings take")
     }
 
     /// What tiles take where `schedules` are those with the prologue before the loop and behind the loop of the tile before.
