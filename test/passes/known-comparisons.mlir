@@ -66,7 +66,7 @@ tt.func public @loops(%n: i32) {
 
 // What wraps around, is unknown, or is true of some numbers alone stays.
 // CHECK-LABEL: @unknown
-// CHECK-COUNT-5: arith.cmpi
+// CHECK-COUNT-6: arith.cmpi
 // CHECK: tt.return
 tt.func public @unknown(%n: i32, %m: i64) {
   %c0 = arith.constant 0 : i32
@@ -82,6 +82,11 @@ tt.func public @unknown(%n: i32, %m: i64) {
   %argument = arith.cmpi slt, %n, %c64 : i32
   %wide = arith.cmpi sge, %m, %c0_i64 : i64
   "uses"(%wraps, %negative, %unsigned, %argument, %wide) : (i1, i1, i1, i1, i1) -> ()
+  // Numbers that are counted as unsigned may be read as negative.
+  scf.for unsigned %i = %c0 to %n step %c7 : i32 {
+    %signed = arith.cmpi sge, %i, %c0 : i32
+    "uses"(%signed) : (i1) -> ()
+  }
   tt.return
 }
 

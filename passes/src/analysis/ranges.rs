@@ -68,9 +68,13 @@ impl<'c> Ranges<'c> {
         if step.0 < 1 || unsigned && lower.0 < 0 {
             return None;
         }
-        let upper = self.of(counting.upper()).filter(|upper| !unsigned || upper.0 >= 0);
-        let most = greatest(counting.lower())?;
-        Some((lower.0, upper.map_or(most, |upper| upper.1.saturating_sub(1)).max(lower.0)))
+        let last = match self.of(counting.upper()) {
+            Some(upper) if !unsigned || upper.0 >= 0 => upper.1.saturating_sub(1),
+            // It may be read as negative.
+            _ if unsigned => return None,
+            _ => greatest(counting.lower())?,
+        };
+        Some((lower.0, last.max(lower.0)))
     }
 
     /// Of an iter_arg of a loop of so many iterations.
