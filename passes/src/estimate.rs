@@ -6,7 +6,7 @@
 //! objective counts them. `bench/gpu/predicted.py` makes times of it, and compares them with measured ones.
 
 use crate::analysis::balance::Balance;
-use crate::ir_util::{is_dot, is_loop, loop_predicate, trip_count};
+use crate::ir_util::{cmpi, is_dot, is_loop, loop_predicate, trip_count};
 use crate::machine::{Layouts, Machine, error};
 use crate::objective::{ITERATIONS, Objective, TERMS, term};
 use crate::shared_memory::effects::is_store_by_tma;
@@ -215,19 +215,7 @@ fn computed(op: Op<'_>, a: i64, b: i64) -> Option<i64> {
         AndIOp => Some(a & b),
         OrIOp => Some(a | b),
         XOrIOp => Some(a ^ b),
-        CmpIOp => Some(i64::from(holds(op.attr("predicate").and_then(Attr::as_int)?, a, b))),
+        CmpIOp => Some(i64::from(cmpi::holds(op.attr("predicate").and_then(Attr::as_int)?, a, b))),
         _ => None,
     })
-}
-
-/// Whether the predicate of `arith.cmpi` holds of `a` and `b`.
-fn holds(predicate: i64, a: i64, b: i64) -> bool {
-    match predicate {
-        0 => a == b,
-        1 => a != b,
-        2 | 6 => a < b,
-        3 | 7 => a <= b,
-        4 | 8 => a > b,
-        _ => a >= b,
-    }
 }

@@ -11,7 +11,7 @@ use mlir_host::upstream::{ConstantOp, ForOp};
 use smallvec::SmallVec;
 use std::collections::HashSet;
 use ttopt_dialect::interfaces::{Dot, MmaV5};
-use ttopt_dialect::tt::ops::{GetNumProgramsOp, GetProgramIdOp};
+use ttopt_dialect::tt::ops::{FuncOp, GetNumProgramsOp, GetProgramIdOp};
 use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAllocOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::MemDescType;
 
@@ -66,6 +66,11 @@ pub fn operations_in_dominance_order(op: Op<'_>) -> Vec<Op<'_>> {
     let mut out = Vec::new();
     visit(op, &mut out);
     out
+}
+
+/// The function around `op`.
+pub fn enclosing_function(op: Op<'_>) -> Option<Op<'_>> {
+    op.ancestor(|outer| FuncOp::cast(outer).is_some())
 }
 
 /// The layout of a tensor value.
@@ -280,6 +285,18 @@ pub mod cmpi {
     pub const ULT: i64 = 6;
     /// Greater, of unsigned numbers.
     pub const UGT: i64 = 8;
+
+    /// Whether the predicate holds of `a` and `b`; unsigned ones of numbers that are not negative.
+    pub fn holds(predicate: i64, a: i64, b: i64) -> bool {
+        match predicate {
+            0 => a == b,
+            1 => a != b,
+            2 | 6 => a < b,
+            3 | 7 => a <= b,
+            4 | 8 => a > b,
+            _ => a >= b,
+        }
+    }
 }
 
 /// The operands of `op` and of what is in it, each as often as it is one.

@@ -5,6 +5,7 @@
 //! goes, and with it the registers of what stands in for masked elements.
 
 use crate::analysis::ranges::{Range, Ranges};
+use crate::ir_util::cmpi;
 use mlir_host::ir::{Attr, Op, Walk};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::{IrRewriter, apply_greedily};
@@ -50,28 +51,19 @@ fn run(root: Op<'_>, _: &Options) -> PassResult {
     Ok(())
 }
 
-/// What the predicate of `arith.cmpi` says of all numbers of two ranges.
+/// What a predicate of `arith.cmpi` says of all numbers of two ranges.
 fn result(predicate: i64, a: Range, b: Range) -> Option<bool> {
-    let less = |a: Range, b: Range| {
-        if a.1 < b.0 { Some(true) } else { (a.0 >= b.1).then_some(false) }
-    };
-    let equal = || {
-        let apart = a.1 < b.0 || b.1 < a.0;
-        if apart { Some(false) } else { (a.0 == a.1 && a == b).then_some(true) }
-    };
     // Of numbers that are not negative it does not matter whether they are signed.
-    if predicate >= 6 && (a.0 < 0 || b.0 < 0) {
+    if predicate >= cmpi::ULT && (a.0 < 0 || b.0 < 0) {
         return None;
     }
-    match predicate {
-        0 => equal(),
-        1 => equal().map(|equal| !equal),
-        2 | 6 => less(a, b),
-        3 | 7 => less(b, a).map(|less| !less),
-        4 | 8 => less(b, a),
-        5 | 9 => less(a, b).map(|less| !less),
-        _ => None,
+    let apart = a.1 < b.0 || b.1 < a.0;
+    if predicate < cmpi::SLT && !apart && (a.0, b.0) != (a.1, b.1) {
+        return None;
     }
+    // One order of numbers holds the more, the further apart they are.
+    let (low, high) = (cmpi::holds(predicate, a.0, b.1), cmpi::holds(predicate, a.1, b.0));
+    (low == high).then_some(low)
 }
 
 #[cfg(test)]

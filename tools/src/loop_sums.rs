@@ -4,14 +4,12 @@
 //! in the loop, so that LLVM computes it before the loop and a register of each is kept throughout. Here they become
 //! `(counter + row) + 0`, `(counter + row) + 8`, …: as many instructions and one, with one register in place of one for each.
 
-use crate::pointer_steps::uses;
+use crate::pointer_steps::{operand, uses};
 use anyhow::{Context as _, Result};
 use inkwell::basic_block::BasicBlock;
 use inkwell::llvm_sys::core::LLVMGetIsDisjoint;
 use inkwell::module::Module;
-use inkwell::values::{
-    AsValueRef, BasicValueEnum, FunctionValue, InstructionOpcode, InstructionValue, IntValue,
-};
+use inkwell::values::{AsValueRef, FunctionValue, InstructionOpcode, InstructionValue, IntValue};
 use std::collections::{HashMap, HashSet};
 
 /// Sums that share a counter and a number: of two, the number and the sum of both take as many registers as are saved.
@@ -93,15 +91,15 @@ struct Member<'c> {
 }
 
 /// What adds integers.
-struct Addition<'c> {
-    operands: [IntValue<'c>; 2],
-    adds: bool,
+pub(crate) struct Addition<'c> {
+    pub(crate) operands: [IntValue<'c>; 2],
+    pub(crate) adds: bool,
     /// Whether adding and joining bits are the same.
-    either: bool,
+    pub(crate) either: bool,
 }
 
 /// The addition that an instruction is: an `add`, or an `or`.
-fn addition(at: InstructionValue<'_>) -> Option<Addition<'_>> {
+pub(crate) fn addition(at: InstructionValue<'_>) -> Option<Addition<'_>> {
     let adds = match at.get_opcode() {
         InstructionOpcode::Add => true,
         InstructionOpcode::Or => false,
@@ -114,10 +112,7 @@ fn addition(at: InstructionValue<'_>) -> Option<Addition<'_>> {
 
 /// The first two operands of an instruction, if they are integers.
 pub(crate) fn operands(at: InstructionValue<'_>) -> Option<[IntValue<'_>; 2]> {
-    let operand = |n: u32| {
-        at.get_operand(n)?.value().filter(|it| it.is_int_value()).map(BasicValueEnum::into_int_value)
-    };
-    Some([operand(0)?, operand(1)?])
+    Some([operand(at, 0)?, operand(at, 1)?])
 }
 
 /// The sums of a function that are worth it, in the order in which it begins to compute them.

@@ -280,7 +280,7 @@ fn control(code: &[Instruction], splits: bool) -> Control {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     #[test]
@@ -341,9 +341,23 @@ mod tests {
         assert!(loops.alone > 9.0 * once.alone, "{loops:?}");
     }
 
+    fn from_stack() -> Instruction {
+        plain(0x983, 0, 0)
+    }
+
+    /// Code that only adds so often.
+    pub(crate) fn sums(count: usize) -> Vec<u128> {
+        vec![plain(0x221, NONE, 0).0; count]
+    }
+
+    /// A loop of so many loads from the stack.
+    pub(crate) fn loop_with_stack_loads(count: usize) -> Vec<u128> {
+        let around = [branch(-(count as i64) - 1, true), exit()];
+        vec![from_stack(); count].into_iter().chain(around).map(|instruction| instruction.0).collect()
+    }
+
     #[test]
     fn loads_from_the_stack_count_in_innermost_loops() {
-        let from_stack = || plain(0x983, 0, 0);
         let inner = [from_stack(), from_stack(), user(), branch(-4, true)];
         let outer = [from_stack(), branch(-6, true), from_stack(), exit()];
         assert_eq!(stack_loads(&[inner, outer].concat(), true), 2);

@@ -12,10 +12,10 @@
 //! Where a loop has more addresses than a thread has registers for, and they lie in a row, each is computed from one before it
 //! instead: unaligned matrices are loaded element by element (docs/ptxas.md, "Addresses in a row").
 
+use crate::loop_sums::{Addition, addition, operands};
 use anyhow::{Context as _, Result};
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
-use inkwell::llvm_sys::core::LLVMGetIsDisjoint;
 use inkwell::module::Module;
 use inkwell::targets::TargetData;
 use inkwell::values::{
@@ -126,14 +126,13 @@ fn carried<'c>(
         let (_, before) = phi.get_incoming(first)?;
         let (next, latch) = phi.get_incoming(1 - first)?;
         let next = next.as_instruction_value()?;
-        let operand = |number: u32| next.get_operand(number)?.value();
         let steps = next.get_opcode() == InstructionOpcode::GetElementPtr
             && next.get_num_operands() == 2
-            && operand(0)? == phi.as_basic_value();
+            && next.get_operand(0)?.value()? == phi.as_basic_value();
         if !steps {
             return None;
         }
-        let index = operand(1).filter(|index| index.is_int_value())?.into_int_value();
+        let index = operand(next, 1)?;
         let bytes = data.get_abi_size(&next.get_gep_source_element_type().ok()?);
         let step = match index.get_sign_extended_constant() {
             Some(constant) => Step::Bytes(constant.checked_mul(i64::try_from(bytes).ok()?)?),
@@ -212,9 +211,8 @@ impl<'c> Term<'c> {
     /// Registers of 32 bits that it takes through a loop: what was extended to 64 bits is again where it is added.
     fn registers(&self) -> usize {
         let extended = self.number.as_instruction().is_some_and(|wide| {
-            let narrow = wide.get_operand(0).and_then(|it| it.value()).filter(|it| it.is_int_value());
             matches!(wide.get_opcode(), InstructionOpcode::SExt | InstructionOpcode::ZExt)
-                && narrow.is_some_and(|it| it.into_int_value().get_type().get_bit_width() <= 32)
+                && operand(wide, 0).is_some_and(|narrow| narrow.get_type().get_bit_width() <= 32)
         });
         if extended { 1 } else { 2 }
     }
@@ -257,7 +255,7 @@ impl<'c> Place<'c> {
             return None;
         }
         let bytes = data.get_abi_size(&step.get_gep_source_element_type().ok()?);
-        let number = step.get_operand(1)?.value().filter(|it| it.is_int_value())?.into_int_value();
+        let number = operand(step, 1)?;
         if number.get_type().get_bit_width() != 64 {
             return None;
         }
@@ -447,9 +445,7 @@ impl<'c> Row<'c> {
     fn of(place: &Place<'c>, number: usize) -> Vec<(Self, i64)> {
         let Term { number: product, bytes } = place.terms[number];
         let product = product.as_instruction().filter(|it| it.get_opcode() == InstructionOpcode::Mul);
-        let Some((a, b)) = product.and_then(|it| Some((operand(it, 0)?, operand(it, 1)?))) else {
-            return Vec::new();
-        };
+        let Some([a, b]) = product.and_then(operands) else { return Vec::new() };
         let row = |begin, step, at| {
             let others = place.terms.iter().enumerate().filter(|(other, _)| *other != number);
             let others = others.map(|(_, term)| *term).collect();
@@ -463,23 +459,10 @@ impl<'c> Row<'c> {
     }
 }
 
-/// An operand that is an integer.
-fn operand<'c>(of: InstructionValue<'c>, number: u32) -> Option<IntValue<'c>> {
-    of.get_operand(number)?.value().filter(|it| it.is_int_value()).map(BasicValueEnum::into_int_value)
-}
-
-/// A number and the constant of which `value` is the sum. To a multiple of a power of two less than that may be or'ed.
+/// A number and the constant of which `value` is the sum.
 fn sum_with_constant(value: IntValue<'_>) -> Option<(IntValue<'_>, i64)> {
-    let sum = value.as_instruction()?;
-    // SAFETY: it is an `or`.
-    let disjoint = || unsafe { LLVMGetIsDisjoint(sum.as_value_ref()) != 0 };
-    let adds = match sum.get_opcode() {
-        InstructionOpcode::Add => true,
-        InstructionOpcode::Or => disjoint(),
-        _ => false,
-    };
-    adds.then_some(())?;
-    Some((operand(sum, 0)?, operand(sum, 1)?.get_sign_extended_constant()?))
+    let Addition { operands: [number, constant], adds, either } = addition(value.as_instruction()?)?;
+    (adds || either).then_some((number, constant.get_sign_extended_constant()?))
 }
 
 /// A place in a row: `at` steps behind what the row begins with.
@@ -553,19 +536,16 @@ fn follow_row<'c>(
     builder.position_before(&behind(first)?);
     let mut bytes = HashMap::new();
     for distance in distances(places) {
-        let factor = distance.checked_mul(i64::try_from(row.bytes)?).context("a distance has 64 bits")?;
-        let factor = context.i64_type().const_int(factor as u64, true);
+        // Addresses wrap around.
+        let factor = context.i64_type().const_int((distance as u64).wrapping_mul(row.bytes), true);
         bytes.insert(distance, builder.build_int_mul(row.step, factor, "")?);
     }
-    builder.position_before(&match number.as_instruction() {
-        Some(computed) if computed.get_parent() == Some(block) => behind(computed)?,
-        _ => first_of(At::Start(block))?,
-    });
+    builder.position_before(&first_with(number, At::Start(block))?);
     let mut values = Vec::<PointerValue<'c>>::with_capacity(places.len());
     for (i, place) in places.iter().enumerate() {
         let value = match before(i) {
             None => sum(builder, place.base, number)?,
-            Some(from) => sum(builder, values[from], bytes[&(place.at - places[from].at)])?,
+            Some(from) => sum(builder, values[from], bytes[&place.at.wrapping_sub(places[from].at)])?,
         };
         values.push(value);
         place.address.replace_all_uses_with(&value.as_instruction().context("an address is constant")?);
@@ -581,7 +561,7 @@ fn before(number: usize) -> Option<usize> {
 
 /// How many steps places of a row are behind those that they are computed from, each number once.
 fn distances(places: &[InRow<'_>]) -> Vec<i64> {
-    let all = (0..places.len()).filter_map(|i| Some(places[i].at - places[before(i)?].at));
+    let all = (0..places.len()).filter_map(|i| Some(places[i].at.wrapping_sub(places[before(i)?].at)));
     let mut all: Vec<_> = all.collect();
     all.sort_unstable();
     all.dedup();
@@ -702,24 +682,15 @@ impl<'b, 'c> Sums<'b, 'c> {
         let mut value = match self.computed.entry((root, Added::Offset(when), at)) {
             Entry::Occupied(found) => *found.get(),
             Entry::Vacant(none) => {
-                let mut first = first_of(at)?;
-                let offset = match (when, self.next.get(&at)) {
+                let offset = match (when, self.next.entry(at)) {
                     (When::Now, _) => self.offset,
-                    (When::Next, Some(next)) => {
-                        // It may be the first, or stand before that.
-                        if matches!(at, At::Start(_)) {
-                            first = behind(next.as_instruction().context("an offset is constant")?)?;
-                        }
-                        *next
-                    }
-                    (When::Next, None) => {
-                        self.builder.position_before(&first);
-                        let next = self.builder.build_int_add(self.offset, self.step, "")?;
-                        self.next.insert(at, next);
-                        next
+                    (When::Next, Entry::Occupied(found)) => *found.get(),
+                    (When::Next, Entry::Vacant(none)) => {
+                        self.builder.position_before(&first_of(at)?);
+                        *none.insert(self.builder.build_int_add(self.offset, self.step, "")?)
                     }
                 };
-                self.builder.position_before(&first);
+                self.builder.position_before(&first_with(offset, at)?);
                 *none.insert(sum(self.builder, root, offset)?)
             }
         };
@@ -780,6 +751,14 @@ fn first_of(at: At<'_>) -> Result<InstructionValue<'_>> {
     }
 }
 
+/// The same, where `number` is known.
+fn first_with<'c>(number: IntValue<'c>, at: At<'c>) -> Result<InstructionValue<'c>> {
+    match (at, number.as_instruction()) {
+        (At::Start(block), Some(computed)) if computed.get_parent() == Some(block) => behind(computed),
+        _ => first_of(at),
+    }
+}
+
 fn sum<'c>(builder: &Builder<'c>, base: PointerValue<'c>, offset: IntValue<'c>) -> Result<PointerValue<'c>> {
     let byte = base.get_type().get_context().i8_type();
     // SAFETY: an address is computed, not said to be in bounds, which every offset has; the one index of bytes is all that
@@ -789,6 +768,11 @@ fn sum<'c>(builder: &Builder<'c>, base: PointerValue<'c>, offset: IntValue<'c>) 
 
 fn end(block: BasicBlock<'_>) -> Result<InstructionValue<'_>> {
     block.get_terminator().context("a block has no end")
+}
+
+/// An operand that is an integer.
+pub(crate) fn operand<'c>(of: InstructionValue<'c>, number: u32) -> Option<IntValue<'c>> {
+    of.get_operand(number)?.value().filter(|it| it.is_int_value()).map(BasicValueEnum::into_int_value)
 }
 
 /// The instructions that use `value`, and as which operand.

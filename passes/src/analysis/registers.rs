@@ -1,7 +1,7 @@
 //! How many registers the tensors of a function take at once.
 
 use super::flow_graph::FlowGraph;
-use crate::ir_util::{in_block, is_dot, is_loop};
+use crate::ir_util::{enclosing_function, in_block, is_dot, is_loop};
 use crate::rules::{Rule, rule};
 use linear_layout::Dim;
 use linear_layout::target::{TargetDesc, Vendor};
@@ -11,7 +11,7 @@ use mlir_host::is_one_of;
 use mlir_host::upstream::ConstantOp;
 use smallvec::SmallVec;
 use std::ops::Range;
-use ttopt_dialect::tt::ops::{BroadcastOp, DotOp, ExpandDimsOp, FuncOp, LoadOp, ReduceOp, SplatOp, StoreOp};
+use ttopt_dialect::tt::ops::{BroadcastOp, DotOp, ExpandDimsOp, LoadOp, ReduceOp, SplatOp, StoreOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp};
@@ -102,7 +102,7 @@ pub fn waves_together(op: Op<'_>, target: &TargetDesc) -> u64 {
     if knows_ctas(target) {
         return 1;
     }
-    let function = op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(op);
+    let function = enclosing_function(op).unwrap_or(op);
     let needed = needed_registers(&FlowGraph::new(function)).into_iter().max().unwrap_or(0);
     let of_simd = u64::from(target.simd_registers) / needed.max(1);
     of_simd.clamp(1, u64::from(target.simd_waves)) * simds(target)
@@ -321,7 +321,7 @@ pub fn registers_of_warps(warps: u64, target: &TargetDesc) -> u64 {
 /// Registers that a thread has left where `warps` warps share a multiprocessor: from `last` to the end of an iteration of the loop
 /// around it, and from its beginning to `first`.
 pub fn free_registers(first: Op<'_>, last: Op<'_>, warps: u64, target: &TargetDesc) -> u64 {
-    let function = first.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(first);
+    let function = enclosing_function(first).unwrap_or(first);
     let graph = FlowGraph::new(function);
     let block = first.block();
     // What `first` computes is held behind it.

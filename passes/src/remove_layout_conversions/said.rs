@@ -1,9 +1,9 @@
 //! What the engine chose, for those who ask.
 
 use crate::choice::Choice;
+use crate::ir_util::enclosing_function;
 use mlir_host::ir::{Loc, Op};
 use std::cell::RefCell;
-use ttopt_dialect::tt::ops::FuncOp;
 
 /// A choice, where it is about, and the function that it is a part of.
 struct Note<'c> {
@@ -34,7 +34,7 @@ impl<'c> Said<'c> {
     /// Notes a choice about something at `place`, in the function of `op`.
     pub fn note_at(&self, op: Op<'c>, place: Loc<'c>, choice: &Choice) {
         if let Some(notes) = &self.0 {
-            let function = op.ancestor(|op| FuncOp::cast(op).is_some());
+            let function = enclosing_function(op);
             notes.borrow_mut().push(Note { function, place, text: choice.to_string() });
         }
     }

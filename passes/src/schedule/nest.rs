@@ -9,14 +9,14 @@ use super::plan::{Kind, LoopSchedule};
 use super::source::{Action, Refusal, Source, Written, body, is_atomic_store, is_division, is_harmless};
 use crate::analysis::pointer_roots::descriptor_roots;
 use crate::analysis::registers::{ctas_together, knows_ctas};
-use crate::ir_util::{is_loop, operands_within, programs_of_tiles};
+use crate::ir_util::{enclosing_function, is_loop, operands_within, programs_of_tiles};
 use crate::shared_memory::effects::is_store_by_tma;
 use linear_layout::target::TargetDesc;
 use mlir_host::hash::FastSet;
 use mlir_host::ir::{Block, Op, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::upstream::ForOp;
-use ttopt_dialect::tt::ops::{FuncOp, LoadOp};
+use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalDeallocOp, LocalLoadOp, LocalStoreOp};
 use ttopt_dialect::ttng::ops::{
     FenceAsyncSharedOp, InitBarrierOp, InvalBarrierOp, TmaStoreWaitOp, WarpGroupDotWaitOp,
@@ -46,7 +46,7 @@ pub fn around(op: Op<'_>) -> Option<(Op<'_>, Block<'_>)> {
 /// Whether a CTA that runs `op` is known to have its multiprocessor to itself, but for shared memory: it goes over tiles in steps of
 /// the number of programs, or its warps have no registers for another one.
 pub fn is_alone(op: Op<'_>, warps: u64, target: &TargetDesc) -> bool {
-    let function = op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(op);
+    let function = enclosing_function(op).unwrap_or(op);
     let mut outer = std::iter::successors(op.parent(), |op| op.parent());
     let by_tiles = outer.any(|op| programs_of_tiles(op, target) == Some(1));
     by_tiles || knows_ctas(target) && ctas_together(function, warps, 0, target) < 2

@@ -16,7 +16,7 @@ use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::analysis::registers::{spare_registers_of, waves_together};
 use crate::buffer_plans;
 use crate::coalesce::layout_alone;
-use crate::ir_util::{convert_operand, is_loop, multiplies, trip_count, with_layout};
+use crate::ir_util::{convert_operand, enclosing_function, is_loop, multiplies, trip_count, with_layout};
 use crate::loop_unroll::unroll;
 use crate::machine::{self, Layouts, Machine, error, internal};
 use crate::plans::{self, AccessFacts, word_bits};
@@ -32,7 +32,7 @@ use mlir_host::ir::{Attr, Op, TensorType, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::IrRewriter;
 use mlir_host::upstream::ForOp;
-use ttopt_dialect::tt::ops::{FuncOp, LoadOp};
+use ttopt_dialect::tt::ops::LoadOp;
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::layout::to_linear_layout;
 use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, LocalDeallocOp, LocalStoreOp, WarpSpecializeOp};
@@ -60,7 +60,7 @@ pub static TRITONGPU_PIPELINE: PassDef = PassDef {
         },
         PassOption {
             name: "ahead-in-registers",
-            description: "whether loads may run ahead where all of them only wait in registers",
+            description: "whether loads may run ahead where all of them only wait in registers, or one stage is asked for",
             kind: OptionKind::Bool(true),
         },
         PassOption {
@@ -463,7 +463,7 @@ fn stored_ahead<'c>(
     let bytes = source.graph.rings.iter().sum::<u64>();
     let (one_slot, two_slots) = (budget.programs_with(bytes), budget.programs_with(2 * bytes));
     let most = waves_together(op, target) / source.warps.max(1);
-    let function = op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(op);
+    let function = enclosing_function(op).unwrap_or(op);
     let shared = source.warps * one_slot.clamp(1, most.max(1));
     let registers = budget.registers.max(spare_registers_of(function, shared, target));
     let budget = Budget { registers, ..budget };
@@ -547,7 +547,7 @@ impl Said {
 
 /// The name of the function around an operation.
 fn function_of(op: Op<'_>) -> String {
-    let function = op.ancestor(|op| FuncOp::cast(op).is_some());
+    let function = enclosing_function(op);
     function.and_then(|function| function.attr("sym_name")?.as_str()).unwrap_or_default().to_owned()
 }
 
@@ -658,7 +658,7 @@ fn better_layout<'c>(
 
 /// Notes on the function of a loop for how many CTAs it was scheduled: the fewest of all its loops.
 fn note_ctas(op: Op<'_>, ctas: u64) {
-    let Some(function) = op.ancestor(|op| FuncOp::cast(op).is_some()) else { return };
+    let Some(function) = enclosing_function(op) else { return };
     let known = function.attr(SCHEDULED_CTAS).and_then(Attr::as_int).unwrap_or(i64::MAX);
     let ctas = i64::try_from(ctas).map_or(known, |ctas| ctas.min(known));
     function.set_attr(SCHEDULED_CTAS, Attr::int(op.context(), 32, ctas));

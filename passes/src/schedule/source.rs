@@ -16,8 +16,8 @@ use crate::analysis::registers::{
 };
 use crate::buffer_plans::BufferLayout;
 use crate::ir_util::{
-    allocation, constant, fills_constant_buffer, in_block, is_dot, is_loop, multiplies, programs_of_tiles,
-    trip_count,
+    allocation, constant, enclosing_function, fills_constant_buffer, in_block, is_dot, is_loop, multiplies,
+    programs_of_tiles, trip_count,
 };
 use crate::machine::error;
 use crate::plans::{self, AccessFacts, scratch_bytes};
@@ -505,7 +505,7 @@ impl<'c> Source<'c> {
         demand: Demand,
         target: &TargetDesc,
     ) -> Result<Budget, String> {
-        let function = self.op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(self.op);
+        let function = enclosing_function(self.op).unwrap_or(self.op);
         let outer = std::iter::successors(self.op.parent(), |op| op.parent());
         let programs = outer.filter_map(|op| programs_of_tiles(op, target)).min().unwrap_or(u64::MAX);
         Ok(Budget {
@@ -652,7 +652,7 @@ fn slot_type<'c>(ty: MemDescType<'c>) -> Option<MemDescType<'c>> {
 /// once more, which buys a distance of several iterations: a CTA that is alone on its multiprocessor needs it, several hide
 /// each other's latency, and one iteration is enough.
 fn most_in_registers(op: Op<'_>, warps: u64, target: &TargetDesc) -> u64 {
-    let function = op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(op);
+    let function = enclosing_function(op).unwrap_or(op);
     if ctas_together(function, warps, 0, target) < 2 {
         return FEW_WORDS;
     }

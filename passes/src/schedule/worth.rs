@@ -14,13 +14,12 @@ use crate::analysis::registers::{
     RESERVED, UNSEEN_REGISTERS, ctas_with, is_short_of_registers, knows_ctas, simds, surely_fit,
 };
 use crate::choice::{Candidate, Choice, Unit};
-use crate::ir_util::{is_dot, trip_count};
+use crate::ir_util::{enclosing_function, is_dot, trip_count};
 use crate::machine::{Layouts, Machine};
 use crate::objective::{ITERATIONS, Objective};
 use linear_layout::target::TargetDesc;
 use mlir_host::ir::{Op, Walk};
 use std::fmt;
-use ttopt_dialect::tt::ops::FuncOp;
 
 /// Cycles from a load of data that is not in the L1 to its use, while other CTAs load, too. Unmeasured.
 const MEMORY_LATENCY: f64 = 1000.0;
@@ -53,11 +52,6 @@ fn piped(trips: u64, own: f64, stages: u32) -> f64 {
 /// The same where each iteration waits for what it loads.
 fn plain(trips: u64, own: f64) -> f64 {
     trips.max(1) as f64 * (own + MEMORY_LATENCY)
-}
-
-/// The function around `op`.
-fn function_of(op: Op<'_>) -> Op<'_> {
-    op.ancestor(|op| FuncOp::cast(op).is_some()).unwrap_or(op)
 }
 
 /// Bytes that dots read themselves: these are in shared memory in any case.
@@ -147,7 +141,8 @@ impl<'c, 't> Worth<'c, 't> {
         if !pays {
             return Some("without it more CTAs fit in shared memory");
         }
-        let spills = || is_short_of_registers(function_of(source.op), self.target);
+        let spills =
+            || is_short_of_registers(enclosing_function(source.op).unwrap_or(source.op), self.target);
         (self.target.primitives.cp_async && trips <= FEW_TRIPS && spills())
             .then_some("of its few iterations one waits, and what threads spill needs the L1 that rings take")
     }
@@ -212,7 +207,7 @@ impl<'c, 't> Worth<'c, 't> {
     fn fit(&self, source: &Source<'c>, budget: &Budget) -> impl Fn(u64) -> u64 + use<> {
         let ctas = ctas_with(
             UNSEEN_REGISTERS,
-            function_of(source.op),
+            enclosing_function(source.op).unwrap_or(source.op),
             self.layouts.machine.num_warps,
             0,
             self.target,
@@ -303,7 +298,7 @@ impl<'c, 't> Worth<'c, 't> {
         let shared = budget.taken.saturating_sub(RESERVED) + schedule.shared_bytes(&source.graph);
         !is_alone(source.op, source.warps, self.target)
             && 2 * shared <= self.target.shared_bytes
-            && surely_fit(function_of(source.op), 2, source.warps, self.target)
+            && surely_fit(enclosing_function(source.op).unwrap_or(source.op), 2, source.warps, self.target)
     }
 
     /// Cycles of a multiprocessor for an iteration of `around`, but for dots.

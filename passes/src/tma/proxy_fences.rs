@@ -8,7 +8,7 @@
 
 use crate::analysis::flow_graph::FlowGraph;
 use crate::fence_insertion::{self, is_fence};
-use crate::ir_util::is_private;
+use crate::ir_util::{enclosing_function, is_private};
 use crate::machine;
 use crate::shared_memory::barriers::{callees, overlaps, places};
 use crate::shared_memory::buffers::Buffers;
@@ -21,7 +21,7 @@ use mlir_host::pass::{Options, PassDef, PassResult};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use ttopt_dialect::interfaces::MBarrier;
-use ttopt_dialect::tt::ops::{CallOp, FuncOp};
+use ttopt_dialect::tt::ops::CallOp;
 use ttopt_dialect::ttg::enums::AddrSpace;
 use ttopt_dialect::ttg::ops::BarrierOp;
 use ttopt_dialect::ttng::ops::TensormapCreateOp;
@@ -40,7 +40,7 @@ pub static PROXY_FENCE_INSERTION: PassDef = PassDef {
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let mut functions = Vec::new();
     module.walk(&mut |op| {
-        let function = op.ancestor(|outer| FuncOp::cast(outer).is_some()).filter(|_| fills_by_tma(op));
+        let function = enclosing_function(op).filter(|_| fills_by_tma(op));
         if let Some(function) = function.filter(|function| !functions.contains(function)) {
             functions.push(function);
         }

@@ -20,7 +20,7 @@
 use super::has_nan;
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::buffer_plans;
-use crate::ir_util::{constant, for_each_edge, is_loop, is_private};
+use crate::ir_util::{constant, enclosing_function, for_each_edge, is_loop, is_private};
 use crate::rewrite_tensor_descriptor_to_pointer::atomic_of;
 use crate::tensor_moves;
 use crate::tma::is_access;
@@ -90,8 +90,7 @@ fn fate(op: Op<'_>) -> RowsFate {
 
 /// Whether `op` may run more often than the kernel.
 fn is_repeated(op: Op<'_>) -> bool {
-    op.ancestor(|outer| FuncOp::cast(outer).is_some()).is_some_and(is_private)
-        || op.ancestor(is_loop).is_some()
+    enclosing_function(op).is_some_and(is_private) || op.ancestor(is_loop).is_some()
 }
 
 fn is_descriptor(value: Value<'_>) -> bool {

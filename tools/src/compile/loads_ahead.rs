@@ -1,5 +1,5 @@
-//! Kernels once more without loads that wait in registers for later iterations. Whether these pay is known when registers are allocated: for NVIDIA
-//! GPUs both texts are assembled (`docs/ptxas.md`, "A second text"), code for AMD GPUs says what it spills (`docs/amd.md`).
+//! Kernels once more without loads that wait in registers for later iterations, and with one stage where one was asked for. Whether loads ahead
+//! pay is known when registers are allocated: for NVIDIA GPUs both texts are assembled (`docs/ptxas.md`, "A second text"), code for AMD GPUs says what it spills (`docs/amd.md`).
 
 use super::{Artifacts, Compilation, Compiled, Metadata, Options, Passes, Stage, as_op, target_of};
 use crate::{codegen, diagnostics};
@@ -13,7 +13,7 @@ use ttopt_passes::schedule::pass::AHEAD_IN_REGISTERS;
 const LITTLE_SPILLED: u64 = 4;
 
 impl Compilation<'_, '_> {
-    /// Makes PTX in which no loads wait in registers for later iterations, where some do.
+    /// Makes PTX in which no loads run ahead of which registers decide whether they pay, where some do.
     pub(super) fn make_second(&mut self) -> Result<()> {
         let module = as_op(&self.module);
         self.waits = module.attr(AHEAD_IN_REGISTERS).is_some();

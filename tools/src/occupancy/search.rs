@@ -330,6 +330,7 @@ fn candidate(name: &str, stack: u32) -> Candidate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine_code;
     use std::sync::Mutex;
 
     /// A binary for sm_90 with so many registers of a thread and no code: an ELF file of which only the section of attributes
@@ -340,12 +341,7 @@ mod tests {
 
     /// The same with so many instructions, which wait for nothing.
     fn cubin_of(registers: u32, instructions: usize) -> Vec<u8> {
-        cubin_with(registers, &vec![plain(0x221); instructions])
-    }
-
-    /// An instruction that waits a cycle.
-    fn plain(operation: u128) -> u128 {
-        operation | 7 << 12 | 1 << 105 | 7 << 110 | 7 << 113
+        cubin_with(registers, &machine_code::tests::sums(instructions))
     }
 
     /// The same with this code.
@@ -519,21 +515,11 @@ mod tests {
     fn copies_ahead_are_left_where_loops_load_more_from_the_stack_for_them() {
         let copies = kernel(4, "\tcp.async.commit_group;\n");
         let second = kernel(4, "");
-        // A loop of so many loads from the stack.
-        let of = |loads: usize| {
-            let back = (-4 * (loads as i64 + 1)) as u128;
-            let branch = 0x947
-                | (back & 0xff) << 16
-                | (back >> 8 & ((1 << 48) - 1)) << 34
-                | 5 << 105
-                | 7 << 110
-                | 7 << 113;
-            cubin_with(128, &[vec![plain(0x183); loads], vec![branch, plain(0x94d)]].concat())
-        };
         let place = |stack, with, without| {
             let made = |text: &[u8]| {
                 let loads = if text == &second[..] { without } else { with };
-                Some(Assembled { cubin: of(loads), stack, facts: () })
+                let cubin = cubin_with(128, &machine_code::tests::loop_with_stack_loads(loads));
+                Some(Assembled { cubin, stack, facts: () })
             };
             let first = Chosen {
                 made: made(&copies).unwrap(),

@@ -4,7 +4,7 @@
 use super::guards;
 use super::lattice::{AxisInfo, MAX_DIV, Run, pow2};
 use super::transfer::{Order, wrap};
-use crate::ir_util::is_private;
+use crate::ir_util::{enclosing_function, is_private};
 use mlir_host::flow::{for_each_edge, incoming, is_region_branch};
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Op, Type, Value, Walk};
@@ -470,7 +470,7 @@ impl<'c> Solver<'c> {
     }
 
     fn visit_return(&mut self, op: Op<'c>) {
-        let Some(function) = op.ancestor(|outer| FuncOp::cast(outer).is_some()) else { return };
+        let Some(function) = enclosing_function(op) else { return };
         let mut infos = Vec::new();
         for operand in op.operands() {
             match self.infos.get(&operand) {
