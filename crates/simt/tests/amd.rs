@@ -70,6 +70,34 @@ fn lanes_are_permuted_across_rows() {
 }
 
 #[test]
+fn segments_of_two_by_pi_are_chosen_by_the_angle() {
+    let declared = "declare double @llvm.amdgcn.trig.preop.f64(double, i32)";
+    let segment = |angle: f64, segment: u32| {
+        let body = format!(
+            "%p = call double @llvm.amdgcn.trig.preop.f64(double 0x{:016X}, i32 {segment})
+             %b = bitcast double %p to i64
+             %po = getelementptr i64, ptr addrspace(1) %out, i32 %t
+             store i64 %b, ptr addrspace(1) %po",
+            angle.to_bits()
+        );
+        let words = run(&body, declared, 2, "gfx942");
+        f64::from_bits(u64::from(words[1]) << 32 | u64::from(words[0]))
+    };
+    // 53 bits each of 2/π, which Machin's formula gave in integers of 1,400 bits.
+    let bits = |top: u64, scale: i32| top as f64 * 2f64.powi(scale / 2) * 2f64.powi(scale - scale / 2);
+    assert_eq!(segment(1.0, 0), bits(0x145f306dc9c882, -53));
+    assert_eq!(segment(-1.0, 1), bits(0x14a7f09d5f47d4, -106));
+    // An exponent of 1077 (2⁵⁴) is the last that leaves no bit out; 2⁶¹ leaves out seven.
+    assert_eq!(segment(2f64.powi(54), 0), segment(1.0, 0));
+    assert_eq!(segment(2f64.powi(61), 0), bits(0xf9836e4e44152, -60));
+    // From 2⁹⁴⁵ on, segments are 2¹²⁸ times as large.
+    assert_eq!(segment(2f64.powi(944), 2), bits(0x17cbe2f67a0e73, -1049));
+    assert_eq!(segment(2f64.powi(945), 0), bits(0x174f463f669e5f, -816));
+    // Behind the 1,216 bits that there are, none is set.
+    assert_eq!(segment(2f64.powi(1023), 31), 0.0);
+}
+
+#[test]
 fn products_are_added_within_threads() {
     // 3 l + (-2)(l / 2) + 1 = 2 l + 1 for lane l.
     let dot2 = |element: &str, name: &str, constants: [&str; 4]| {

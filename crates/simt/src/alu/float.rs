@@ -61,7 +61,7 @@ fn float64(op: FloatOp, a: f64, b: f64) -> f64 {
         FloatOp::Maximum => min_max(a, b, true),
         FloatOp::CopySign => a.copysign(b),
         FloatOp::Pow => a.powf(b),
-        FloatOp::LdExp => a,
+        FloatOp::LdExp | FloatOp::TwoByPi => a,
     }
 }
 
@@ -76,11 +76,52 @@ fn min_max(a: f64, b: f64, max: bool) -> f64 {
     if a_first != max { a } else { b }
 }
 
+/// The bits of 2/π behind its binary point.
+const TWO_BY_PI: [u64; 19] = [
+    0xa2f9_836e_4e44_1529,
+    0xfc27_57d1_f534_ddc0,
+    0xdb62_9599_3c43_9041,
+    0xfe51_63ab_debb_c561,
+    0xb724_6e3a_424d_d2e0,
+    0x0649_2eea_09d1_921c,
+    0xfe1d_eb1c_b129_a73e,
+    0xe882_35f5_2ebb_4484,
+    0xe99c_7026_b45f_7e41,
+    0x3991_d639_8353_39f4,
+    0x9c84_5f8b_bdf9_283b,
+    0x1ff8_97ff_de05_980f,
+    0xef2f_118b_5a0a_6d1f,
+    0x6d36_7ecf_27cb_09b7,
+    0x4f46_3f66_9e5f_ea2d,
+    0x7527_bac7_ebe5_f17b,
+    0x3d07_39f7_8a52_92ea,
+    0x6bfb_5fb1_1f8d_5d08,
+    0x5603_3046_fc7b_6bab,
+];
+
+/// `v_trig_preop_f64`: a segment of 53 bits of 2/π as a number, by which an angle is multiplied to find its
+/// quadrant. What is more than a whole turn for an angle of that exponent is left out; segments of greatest angles
+/// are larger by 2¹²⁸, as the angles are made smaller (RDNA3 ISA, V_TRIG_PREOP_F64).
+fn two_by_pi(angle: u64, segment: u64) -> f64 {
+    let exponent = (angle >> 52 & 0x7ff) as i32;
+    let shift = (segment & 31) as i32 * 53 + (exponent - 1077).max(0);
+    let (word, bit) = (shift as usize / 64, shift as u32 % 64);
+    let at = |i: usize| u128::from(TWO_BY_PI.get(i).copied().unwrap_or(0));
+    let both = at(word) << 64 | at(word + 1);
+    let top = (both << bit >> 75) as u64;
+    let scale = if exponent >= 1968 { 128 } else { 0 } - 53 - shift;
+    // Two steps: a power alone may be smaller than numbers are.
+    top as f64 * 2f64.powi(scale / 2) * 2f64.powi(scale - scale / 2)
+}
+
 /// A two-operand float operation.
 pub fn float(op: FloatOp, f: Fmt, round: Round, ftz: bool, a: u64, b: u64) -> u64 {
     if op == FloatOp::LdExp {
         let n = sext(b, 32).clamp(-4000, 4000) as i32;
         return from_f64(f, to_f64(f, a) * 2f64.powi(n / 2) * 2f64.powi(n - n / 2), round);
+    }
+    if op == FloatOp::TwoByPi {
+        return two_by_pi(a, b).to_bits();
     }
     if f == Fmt::F64 {
         let (x, y) = (f64::from_bits(a), f64::from_bits(b));

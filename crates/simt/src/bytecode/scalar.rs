@@ -136,6 +136,8 @@ pub enum FloatOp {
     CopySign,
     Pow,
     LdExp,
+    /// 53 bits of 2/π that the angle's exponent and the second operand, an i32, choose (AMD).
+    TwoByPi,
 }
 
 /// One-operand floating-point operations.

@@ -468,6 +468,10 @@ impl Decoder<'_> {
                     |d| Op::FloatUn { op, f, round: Round::Nearest, ftz: false, approx: true, d, a: x };
                 Ok(vec![self.value(make)])
             }
+            "trig.preop" => {
+                let (x, segment) = (a(0)?, a(1)?);
+                Ok(vec![self.float_op(FloatOp::TwoByPi, Fmt::F64, x, segment)])
+            }
             "fdiv.fast" => {
                 let (x, y) = (a(0)?, a(1)?);
                 Ok(vec![self.float_op(FloatOp::Div, Fmt::F32, x, y)])
