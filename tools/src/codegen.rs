@@ -1,7 +1,7 @@
 //! LLVM's part: which of its passes run before and during code generation.
 
 use crate::device_library::Linked;
-use crate::{bit_loads, loop_sums, opaque_numbers, pointer_steps, rounded_pairs};
+use crate::{bit_loads, loop_sums, opaque_numbers, pointer_steps, rounded_pairs, row_products};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::OptimizationLevel;
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -232,6 +232,9 @@ pub fn optimize(
                 opaque_numbers::behind(module, || run(LOOP_PASSES))?;
             } else {
                 pointer_steps::share(module, &machine.get_target_data())?;
+            }
+            if is_too_long_to_reduce(module, vendor) {
+                row_products::follow(module)?;
             }
             loop_sums::share(module)
         }

@@ -36,6 +36,7 @@ mod pointer_steps;
 mod refusal;
 mod resources;
 mod rounded_pairs;
+mod row_products;
 pub mod session;
 pub mod store;
 

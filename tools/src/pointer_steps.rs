@@ -460,7 +460,7 @@ impl<'c> Row<'c> {
 }
 
 /// A number and the constant of which `value` is the sum.
-fn sum_with_constant(value: IntValue<'_>) -> Option<(IntValue<'_>, i64)> {
+pub(crate) fn sum_with_constant(value: IntValue<'_>) -> Option<(IntValue<'_>, i64)> {
     let Addition { operands: [number, constant], adds, either } = addition(value.as_instruction()?)?;
     (adds || either).then_some((number, constant.get_sign_extended_constant()?))
 }
