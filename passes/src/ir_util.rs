@@ -279,12 +279,20 @@ pub fn compare<'c>(
 pub mod cmpi {
     /// Less, of signed numbers.
     pub const SLT: i64 = 2;
+    /// Not greater, of signed numbers.
+    pub const SLE: i64 = 3;
+    /// Greater, of signed numbers.
+    pub const SGT: i64 = 4;
     /// Not less, of signed numbers.
     pub const SGE: i64 = 5;
     /// Less, of unsigned numbers.
     pub const ULT: i64 = 6;
+    /// Not greater, of unsigned numbers.
+    pub const ULE: i64 = 7;
     /// Greater, of unsigned numbers.
     pub const UGT: i64 = 8;
+    /// Not less, of unsigned numbers.
+    pub const UGE: i64 = 9;
 
     /// Whether the predicate holds of `a` and `b`; unsigned ones of numbers that are not negative.
     pub fn holds(predicate: i64, a: i64, b: i64) -> bool {

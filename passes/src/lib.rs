@@ -53,6 +53,7 @@ pub mod cluster_buffers;
 pub mod coalesce;
 pub mod combine_tensor_select_and_if;
 pub mod convert_triton_to_tritongpu;
+pub mod counted_loops;
 pub mod dots_in_parts;
 pub mod estimate;
 mod exchanges;
@@ -105,6 +106,7 @@ use mlir_host::pass::PassDef;
 
 /// All passes of this crate.
 pub static PASSES: &[&PassDef] = &[
+    &counted_loops::TRITON_COUNTED_LOOPS,
     &known_comparisons::TRITON_KNOWN_COMPARISONS,
     &triton_combine::TRITON_COMBINE,
     &reorder_broadcast::TRITON_REORDER_BROADCAST,

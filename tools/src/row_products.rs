@@ -17,9 +17,6 @@ use std::collections::HashMap;
 /// Products of a group, from which on they are worth it: fewer take no registers that matter.
 const LEAST: usize = 24;
 
-/// How far back a product is that another one is computed from: as many sums are under way at a time.
-const BESIDE: usize = 1;
-
 /// Distances between products, each of which is a product with a constant.
 const MOST_DISTANCES: usize = 8;
 
@@ -43,6 +40,13 @@ struct Product<'c> {
     at: i64,
 }
 
+impl Product<'_> {
+    /// How many steps it is behind another one.
+    fn behind(&self, other: &Self) -> i64 {
+        self.at.wrapping_sub(other.at)
+    }
+}
+
 /// Products of one block with the same begin and step, in the order of the code, and the step.
 fn rows<'c>(function: FunctionValue<'c>) -> Vec<(IntValue<'c>, Vec<Product<'c>>)> {
     let mut groups = Vec::new();
@@ -50,7 +54,10 @@ fn rows<'c>(function: FunctionValue<'c>) -> Vec<(IntValue<'c>, Vec<Product<'c>>)
         let mut numbers: HashMap<(IntValue<'c>, IntValue<'c>), usize> = HashMap::new();
         let mut found: Vec<(IntValue<'c>, Vec<Product<'c>>)> = Vec::new();
         for instruction in block.get_instructions().filter(|it| it.get_opcode() == InstructionOpcode::Mul) {
-            let Some([a, b]) = operands(instruction).filter(|both| both.iter().all(|it| !it.is_const())) else { continue };
+            let Some([a, b]) = operands(instruction).filter(|both| both.iter().all(|it| !it.is_const()))
+            else {
+                continue;
+            };
             let sums = [(a, b), (b, a)].map(|(sum, step)| {
                 let (begin, at) = sum_with_constant(sum).unwrap_or((sum, 0));
                 ((begin, step), at)
@@ -70,18 +77,12 @@ fn rows<'c>(function: FunctionValue<'c>) -> Vec<(IntValue<'c>, Vec<Product<'c>>)
     groups
 }
 
-/// How many steps products are behind those that they are computed from, each number once, in order.
+/// How many steps products are behind the ones before them, each number once, in order.
 fn distances(products: &[Product<'_>]) -> Vec<i64> {
-    let all = (1..products.len()).map(|i| products[i].at.wrapping_sub(products[before(i)].at));
-    let mut all: Vec<_> = all.collect();
+    let mut all: Vec<_> = products.windows(2).map(|two| two[1].behind(&two[0])).collect();
     all.sort_unstable();
     all.dedup();
     all
-}
-
-/// From which product of a group that of this number is computed, the first one from none.
-fn before(number: usize) -> usize {
-    number - number.clamp(1, BESIDE)
 }
 
 fn rewrite<'c>(function: FunctionValue<'c>, step: IntValue<'c>, products: &[Product<'c>]) -> Result<()> {
@@ -92,15 +93,13 @@ fn rewrite<'c>(function: FunctionValue<'c>, step: IntValue<'c>, products: &[Prod
     for distance in distances(products) {
         steps.insert(distance, times(&builder, step, distance)?);
     }
-    let mut values: Vec<IntValue<'c>> = Vec::with_capacity(products.len());
-    values.push(products[0].instruction.as_any_value_enum().into_int_value());
-    for (i, product) in products.iter().enumerate().skip(1) {
-        builder.position_before(&product.instruction);
-        let distance = product.at.wrapping_sub(products[before(i)].at);
-        let value = builder.build_int_add(values[before(i)], steps[&distance], "")?;
-        product.instruction.replace_all_uses_with(&value.as_instruction().context("a product is constant")?);
-        product.instruction.erase_from_basic_block();
-        values.push(value);
+    let mut last = products[0].instruction.as_any_value_enum().into_int_value();
+    for two in products.windows(2) {
+        let instruction = two[1].instruction;
+        builder.position_before(&instruction);
+        last = builder.build_int_add(last, steps[&two[1].behind(&two[0])], "")?;
+        instruction.replace_all_uses_with(&last.as_instruction().context("a product is constant")?);
+        instruction.erase_from_basic_block();
     }
     Ok(())
 }
@@ -109,4 +108,49 @@ fn rewrite<'c>(function: FunctionValue<'c>, step: IntValue<'c>, products: &[Prod
 fn times<'c>(builder: &Builder<'c>, step: IntValue<'c>, count: i64) -> Result<IntValue<'c>> {
     let factor = step.get_type().const_int(count as u64, true);
     Ok(if count == 1 { step } else { builder.build_int_mul(step, factor, "")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pointer_steps::tests::changed;
+
+    /// A kernel that stores `(row + at) * stride` of each of `places`, in a loop if asked.
+    fn rows_of(places: &[i64], in_a_loop: bool) -> String {
+        let product = |(n, at): (usize, &i64)| {
+            format!(
+                "  %s{n} = add i32 %row, {at}\n  %m{n} = mul i32 %s{n}, %stride\n  \
+                 %q{n} = getelementptr i32, ptr %p, i32 {n}\n  store i32 %m{n}, ptr %q{n}\n"
+            )
+        };
+        let body: String = places.iter().enumerate().map(product).collect();
+        let end = if in_a_loop { "  br i1 %again, label %l, label %e\ne:\n" } else { "" };
+        format!(
+            "define void @k(i32 %row, i32 %stride, ptr %p, i1 %again) {{\n  br label %l\nl:\n{body}{end}  ret void\n}}\n"
+        )
+    }
+
+    #[test]
+    fn products_of_rows_become_sums() {
+        let even: Vec<i64> = (0..LEAST as i64).collect();
+        let text = changed(&rows_of(&even, false), follow);
+        assert_eq!(text.matches("mul i32").count(), 1, "{text}");
+        assert_eq!(text.matches(", %stride").count(), LEAST, "{text}");
+        // Pairs of rows, eight apart.
+        let pairs: Vec<i64> = (0..LEAST as i64).map(|n| n / 2 * 8 + n % 2).collect();
+        let text = changed(&rows_of(&pairs, false), follow);
+        assert!(text.contains("mul i32 %stride, 7"), "{text}");
+        assert_eq!(text.matches("mul i32").count(), 2, "{text}");
+    }
+
+    #[test]
+    fn few_products_those_of_loops_and_those_without_order_stay() {
+        let few: Vec<i64> = (0..LEAST as i64 - 1).collect();
+        let many: Vec<i64> = (0..LEAST as i64).collect();
+        let squares: Vec<i64> = (0..LEAST as i64).map(|n| n * n).collect();
+        for (places, in_a_loop) in [(&few, false), (&many, true), (&squares, false)] {
+            let text = rows_of(places, in_a_loop);
+            assert_eq!(changed(&text, follow).matches("mul i32").count(), places.len(), "{text}");
+        }
+    }
 }

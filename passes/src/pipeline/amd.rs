@@ -9,6 +9,7 @@ pub(super) const PASSES: &[Entry] = &[
     Entry::new("triton-rewrite-tensor-descriptor-to-pointer").when(NoTensorMoves),
     Entry::with("triton-rewrite-tensor-descriptor-to-pointer", &[("target", Target), ("explain", Explain)])
         .when(TensorMoves),
+    Entry::new("triton-counted-loops"),
     Entry::new("triton-known-comparisons"),
     Entry::new("triton-combine"),
     Entry::new("triton-reorder-broadcast"),

@@ -17,6 +17,7 @@ pub(super) const PASSES: &[Entry] = &[
         ],
     )
     .when(TensorMaps),
+    Entry::new("triton-counted-loops"),
     Entry::new("triton-known-comparisons"),
     Entry::new("triton-combine"),
     Entry::new("triton-reorder-broadcast"),
