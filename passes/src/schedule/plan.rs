@@ -1125,8 +1125,9 @@ impl<'a> Order<'a> {
         groups.iter().filter(|group| group.iter().any(is_fetched)).cloned().collect()
     }
 
-    /// Waits for the data that `n` reads.
+    /// Waits for the data that `n` reads: once for the copies of all groups, since each wait is a barrier.
     fn await_data(&mut self, n: usize, groups: &[SmallVec<[usize; 2]>], waited: &mut [bool]) {
+        let (mut copies, mut bulk) = (SmallVec::<[usize; 2]>::new(), Vec::new());
         for &ring in &self.graph.nodes[n].reads {
             let writes = |node: &Node| node.writes == Some(ring);
             let Some(copy) = self.graph.nodes.iter().position(writes).filter(|copy| !waited[*copy]) else {
@@ -1136,14 +1137,21 @@ impl<'a> Order<'a> {
                 Kind::Copy => {
                     let Some(group) = groups.iter().find(|group| group.contains(&copy)) else { continue };
                     group.iter().for_each(|copy| waited[*copy] = true);
-                    self.steps.push(Step::AwaitCopies { copies: group.clone(), pending: 0 });
+                    copies.extend_from_slice(group);
                 }
                 Kind::BulkCopy => {
                     waited[copy] = true;
-                    self.steps.push(Step::AwaitBulk(copy));
+                    bulk.push(Step::AwaitBulk(copy));
                 }
-                _ => continue,
+                _ => {}
             }
+        }
+        if !copies.is_empty() {
+            self.steps.push(Step::AwaitCopies { copies, pending: 0 });
+            self.places.push(self.steps.len());
+        }
+        for wait in bulk {
+            self.steps.push(wait);
             self.places.push(self.steps.len());
         }
     }
@@ -1269,11 +1277,15 @@ impl<'a> Order<'a> {
         for place in 0..self.steps.len() {
             let pending = match &self.steps[place] {
                 Step::AwaitCopies { copies, .. } => {
-                    let commit = groups.iter().find(|(_, group)| group.contains(&copies[0]))?.0;
-                    let ahead = self.stages - 1 - self.stage[copies[0]];
-                    let before = groups.iter().filter(|(at, _)| *at < place).count() as u32;
-                    let upto = groups.iter().filter(|(at, _)| *at <= commit).count() as u32;
-                    ahead * groups.len() as u32 + before - upto
+                    // Groups arrive in the order in which they are ended: the last one of those that hold the copies counts.
+                    let after = copies.iter().map(|copy| {
+                        let commit = groups.iter().find(|(_, group)| group.contains(copy))?.0;
+                        let ahead = self.stages - 1 - self.stage[*copy];
+                        let before = groups.iter().filter(|(at, _)| *at < place).count() as u32;
+                        let upto = groups.iter().filter(|(at, _)| *at <= commit).count() as u32;
+                        Some(ahead * groups.len() as u32 + before - upto)
+                    });
+                    after.collect::<Option<Vec<_>>>()?.into_iter().min()?
                 }
                 Step::AwaitNext { copies, .. } => {
                     let commit = groups.iter().find(|(_, group)| group.contains(&copies[0]))?.0;

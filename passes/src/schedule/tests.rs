@@ -168,6 +168,38 @@ fn copies_two_iterations_ahead_are_awaited_together() {
 }
 
 #[test]
+fn copies_of_one_dot_are_awaited_once_however_far_ahead_they_run() {
+    // Where rows lie is loaded an iteration before they are copied.
+    let load = Node { early: true, words: 1, ..Node::new(Kind::Guarded) };
+    for (dot, budget) in [
+        (Kind::Dot, BUDGET),
+        (Kind::Pure, BUDGET),
+        (Kind::Dot, Budget { ctas: 2, shared: 1 << 18, ..BUDGET }),
+    ] {
+        let mut graph = LoopGraph {
+            nodes: vec![
+                copy(0),
+                load.clone(),
+                copy(1),
+                Node { heavy: true, ..reading(dot, &[0, 1]) },
+                Node::new(Kind::Pure),
+            ],
+            edges: vec![edge(1, 2, 0), edge(4, 0, 1), edge(4, 1, 1), edge(4, 4, 1)],
+            rings: vec![1 << 13, 1 << 13],
+        };
+        graph.edges.push(Edge { accumulates: dot == Kind::Dot, ..edge(3, 3, 1) });
+        for stages in 3..=5 {
+            let schedule = planned(&graph, &Budget { stages, ..budget });
+            assert_eq!((schedule.ahead(0), schedule.ahead(2)), (stages - 1, stages - 2));
+            let waits = schedule.kernel.iter().filter(|step| matches!(step, Step::AwaitCopies { .. }));
+            let copies =
+                waits.map(|step| if let Step::AwaitCopies { copies, .. } = step { copies.len() } else { 0 });
+            assert_eq!(copies.collect::<Vec<_>>(), [2], "{schedule:?}");
+        }
+    }
+}
+
+#[test]
 fn no_more_is_under_way_than_the_l2_bears_where_less_is_enough() {
     let graph = matmul_of_warp_groups();
     let slot = 2u64 << 13;
