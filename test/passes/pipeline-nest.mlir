@@ -10,8 +10,10 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.targ
   // CHECK: remark: does not load for the next tile before this one ends: what it loads ahead for the next tile may be what this tile stores
   // Where the next tile is depends on what this one computes.
   // CHECK: remark: does not load for the next tile before this one ends: where the next tile is depends on what this tile computes
-  // Somebody may wait for what this tile stores.
+  // Who knows what it counted knows who was there before.
   // CHECK: remark: does not load for the next tile before this one ends: what is around it writes memory, or waits
+  // Who does not, acquires nothing.
+  // CHECK: remark: loads for the next tile before this one ends
   // CHECK: remark: loads for the next tile before this one ends
   // CHECK-LABEL: @in_place
   // CHECK: scf.for
@@ -62,7 +64,30 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.targ
     tt.return %end : i32
   }
 
-  tt.func @counted(%a: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %at: tensor<64x64xi32, #a> {tt.divisibility = 16 : i32, tt.contiguity = dense<[1, 64]> : tensor<2xi32>}, %out: tensor<64x64x!tt.ptr<f32>, #mma>, %count: !tt.ptr<i32>, %n: i32) {
+  tt.func @counted(%a: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %at: tensor<64x64xi32, #a> {tt.divisibility = 16 : i32, tt.contiguity = dense<[1, 64]> : tensor<2xi32>}, %out: tensor<64x64x!tt.ptr<f32>, #mma>, %count: !tt.ptr<i32>, %order: !tt.ptr<i32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %true = arith.constant true
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    scf.for %tile = %c0 to %n step %c1 : i32 {
+      %p = tt.addptr %a, %tile : !tt.ptr<f32>, i32
+      %ps = tt.splat %p : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>, #a>
+      %pa = tt.addptr %ps, %at : tensor<64x64x!tt.ptr<f32>, #a>, tensor<64x64xi32, #a>
+      %r = scf.for %i = %c0 to %n step %c1 iter_args(%c = %zero) -> (tensor<64x64xf32, #mma>) : i32 {
+        %x = tt.load %pa : tensor<64x64x!tt.ptr<f32>, #a>
+        %l = ttg.convert_layout %x : tensor<64x64xf32, #a> -> tensor<64x64xf32, #left>
+        %m = ttg.convert_layout %x : tensor<64x64xf32, #a> -> tensor<64x64xf32, #right>
+        %d = tt.dot %l, %m, %c, inputPrecision = tf32 : tensor<64x64xf32, #left> * tensor<64x64xf32, #right> -> tensor<64x64xf32, #mma>
+        scf.yield %d : tensor<64x64xf32, #mma>
+      }
+      tt.store %out, %r : tensor<64x64x!tt.ptr<f32>, #mma>
+      %old = tt.atomic_rmw add, acq_rel, gpu, %count, %c1, %true : (!tt.ptr<i32>, i32, i1) -> i32
+      tt.store %order, %old : !tt.ptr<i32>
+    } {tt.flatten}
+    tt.return
+  }
+
+  tt.func @summed(%a: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %at: tensor<64x64xi32, #a> {tt.divisibility = 16 : i32, tt.contiguity = dense<[1, 64]> : tensor<2xi32>}, %out: tensor<64x64x!tt.ptr<f32>, #mma>, %count: !tt.ptr<i32>, %n: i32) {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %true = arith.constant true

@@ -6,7 +6,7 @@
 //! loop around could tell that loads of the next tile come before stores of this one.
 
 use super::plan::{Kind, LoopSchedule};
-use super::source::{Action, Refusal, Source, Written, body, is_atomic_store, is_division, is_harmless};
+use super::source::{Action, Refusal, Source, Written, body, is_division, is_harmless};
 use crate::analysis::pointer_roots::descriptor_roots;
 use crate::analysis::registers::{ctas_together, knows_ctas};
 use crate::ir_util::{enclosing_function, is_loop, operands_within, programs_of_tiles};
@@ -66,7 +66,7 @@ impl<'c> Nest<'c> {
             }
             if op != outer && is_loop(op) {
                 reason = Some("another loop is beside it");
-            } else if op != outer && (!is_harmless(op) || is_atomic_store(op)) && !is_local(op) {
+            } else if op != outer && !is_harmless(op) && !is_local(op) {
                 reason = Some("what is around it writes memory, or waits");
             }
             if reason.is_some() { Walk::Stop } else { Walk::Advance }
