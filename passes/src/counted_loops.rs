@@ -11,7 +11,8 @@
 //!
 //! A number that each iteration adds the same constant to as to the counter is a sum of the counter then.
 
-use crate::ir_util::{cmpi, compare, constant, substitute};
+use crate::ir_util::cmpi::{SGE, SGT, SLE, SLT, UGE, UGT, ULE, ULT};
+use crate::ir_util::{compare, constant, substitute};
 use crate::machine::internal;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
@@ -53,6 +54,15 @@ enum Compared {
     Times(i64),
     /// So much more than it, which is not negative.
     Plus(i64),
+}
+
+/// What an iteration adds to a number.
+#[derive(Clone, Copy)]
+enum Step<'c> {
+    /// A value from before the loop, which is no constant below one.
+    Value(Value<'c>),
+    /// A negative constant: this one, less than zero.
+    Less(i64),
 }
 
 /// A while loop that counts.
@@ -120,7 +130,7 @@ impl<'c> Counted<'c> {
         Some((counter, compared))
     }
 
-    /// How `counter`, a value that the loop carries, which is `next` in the next iteration, is counted, while `predicate` holds of it and `bound`.
+    /// How `counter`, which is `next` in the next iteration, is counted, while `predicate` holds of it, as it is `compared`, and `bound`.
     fn count(
         &self,
         predicate: i64,
@@ -155,10 +165,8 @@ impl<'c> Counted<'c> {
         let is_kept = |value: Value<'c>| self.is_outside(value);
         if let Some(sum) = AddIOp::defining(next) {
             let (a, b) = (sum.op().operand(0), sum.op().operand(1));
-            let [_, by] = [(a, b), (b, a)]
-                .into_iter()
-                .find(|(it, by)| is_it(*it) && is_kept(*by))
-                .map(|(it, by)| [it, by])?;
+            let by =
+                [(a, b), (b, a)].into_iter().find_map(|(it, by)| (is_it(it) && is_kept(by)).then_some(by))?;
             return match constant(by) {
                 Some(by) if by < 0 => Some(Step::Less(by.checked_neg()?)),
                 Some(0) => None,
@@ -357,17 +365,6 @@ impl<'c> Counted<'c> {
     }
 }
 
-/// What an iteration adds to a number.
-#[derive(Clone, Copy)]
-enum Step<'c> {
-    /// A value from before the loop, which is no constant below one.
-    Value(Value<'c>),
-    /// A negative constant: this one, less than zero.
-    Less(i64),
-}
-
-use cmpi::{SGE, SGT, SLE, SLT, ULE, ULT};
-
 /// The predicate that holds of `b` and `a` where `predicate` does of `a` and `b`; `None` for equality.
 fn mirrored(predicate: i64) -> Option<i64> {
     Some(match predicate {
@@ -375,10 +372,10 @@ fn mirrored(predicate: i64) -> Option<i64> {
         SLE => SGE,
         SGT => SLT,
         SGE => SLE,
-        ULT => cmpi::UGT,
-        ULE => cmpi::UGE,
-        cmpi::UGT => ULT,
-        cmpi::UGE => ULE,
+        ULT => UGT,
+        ULE => UGE,
+        UGT => ULT,
+        UGE => ULE,
         _ => return None,
     })
 }
