@@ -12,7 +12,7 @@
 //! A number that each iteration adds the same constant to as to the counter is a sum of the counter then.
 
 use crate::ir_util::cmpi::{SGE, SGT, SLE, SLT, UGE, UGT, ULE, ULT};
-use crate::ir_util::{compare, constant, substitute};
+use crate::ir_util::{compare, constant, is_outside, substitute};
 use crate::machine::internal;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
@@ -65,11 +65,17 @@ enum Step<'c> {
     Less(i64),
 }
 
-/// A while loop that counts.
-struct Counted<'c> {
+/// A while loop: the blocks of its condition and of its body.
+#[derive(Clone, Copy)]
+struct Loop<'c> {
     op: Op<'c>,
     before: Block<'c>,
     after: Block<'c>,
+}
+
+/// One that counts.
+struct Counted<'c> {
+    of: Loop<'c>,
     /// Which of the values that the loop carries is the counter.
     counter: usize,
     count: Count<'c>,
@@ -84,9 +90,9 @@ impl<'c> Counted<'c> {
         if compare.op().block() != Some(before) {
             return None;
         }
-        let this = Self { op, before, after, counter: 0, count: Count::Down { above: 0, step: 1 } };
+        let this = Loop { op, before, after };
         // Between the condition and the body values keep what they are, but may change their places.
-        let passed = |value: Value<'c>| value.arg_block() == Some(before) || !value_of(value, before);
+        let passed = |value: Value<'c>| value.arg_block() == Some(before) || is_outside(value, before);
         if !condition.operands().skip(1).all(passed) {
             return None;
         }
@@ -97,17 +103,19 @@ impl<'c> Counted<'c> {
             let number = counter.index();
             let next = yields.operands().nth(number)?;
             let count = this.count(predicate, counter, compared, bound, next)?;
-            Some((of_counter, bound, Self { counter: number, count, ..this }))
+            Some((of_counter, bound, Self { of: this, counter: number, count }))
         });
-        let (of_counter, bound, this) = found?;
+        let (of_counter, bound, counted) = found?;
         // What else is computed for the condition does not change, nor does the bound.
         let ours = |at: Op<'c>| at == condition || at == compare.op() || Some(at) == of_counter.def_op();
         let from_counter = |value: Value<'c>| value.arg_block() == Some(before) || value == of_counter;
         let stays = |at: Op<'c>| at.is_pure() && at.num_regions() == 0 && !at.operands().any(from_counter);
         let all = before.ops().filter(|at| !ours(*at)).all(stays);
-        (all && bound.arg_block() != Some(before)).then_some(this)
+        (all && bound.arg_block() != Some(before)).then_some(counted)
     }
+}
 
+impl<'c> Loop<'c> {
     /// The carried number of which `value`, of the condition, is known, and what it is of that.
     fn compared(&self, value: Value<'c>) -> Option<(Value<'c>, Compared)> {
         let is_carried = |value: Value<'c>| value.arg_block() == Some(self.before);
@@ -162,7 +170,7 @@ impl<'c> Counted<'c> {
     /// What each iteration adds to `carried`, which is `next` in the next one.
     fn step(&self, carried: Value<'c>, next: Value<'c>) -> Option<Step<'c>> {
         let is_it = |value: Value<'c>| self.carried(value) == Some(carried);
-        let is_kept = |value: Value<'c>| self.is_outside(value);
+        let is_kept = |value: Value<'c>| is_outside(value, self.after);
         if let Some(sum) = AddIOp::defining(next) {
             let (a, b) = (sum.op().operand(0), sum.op().operand(1));
             let by =
@@ -186,22 +194,11 @@ impl<'c> Counted<'c> {
         let condition = self.before.terminator()?;
         condition.operands().nth(1 + value.index()).filter(|value| value.arg_block() == Some(self.before))
     }
+}
 
-    /// Whether `value` comes from before the loop.
-    fn is_outside(&self, value: Value<'c>) -> bool {
-        let block = value.arg_block().or_else(|| value.def_op()?.block());
-        let mut around = block.and_then(|block| block.parent());
-        while let Some(op) = around {
-            if op == self.op {
-                return false;
-            }
-            around = op.parent();
-        }
-        true
-    }
-
+impl<'c> Counted<'c> {
     fn rewrite(self) -> PassResult {
-        let Self { op, before, after, counter, count } = self;
+        let Self { of: Loop { op, before, after }, counter, count } = self;
         let missing = || internal(op, "a loop without a condition");
         let (condition, yields) =
             (before.terminator().ok_or_else(missing)?, after.terminator().ok_or_else(missing)?);
@@ -233,7 +230,7 @@ impl<'c> Counted<'c> {
                 Count::Up { step, .. } => (step.ty(), constant(step)?),
                 Count::Down { step, .. } => (lower.ty(), step),
             };
-            match self.step(before.arg(number), nexts[number])? {
+            match self.of.step(before.arg(number), nexts[number])? {
                 Step::Value(value) => (constant(value)? == by && value.ty() == ty).then_some(()),
                 Step::Less(_) => None,
             }
@@ -315,7 +312,7 @@ impl<'c> Counted<'c> {
         &self,
         rewriter: &mut IrRewriter<'c>,
     ) -> Result<(Value<'c>, Value<'c>, Value<'c>, bool), Reported> {
-        let (loc, first) = (self.op.loc(), self.op.operand(self.counter));
+        let (loc, first) = (self.of.op.loc(), self.of.op.operand(self.counter));
         let ty = first.ty();
         let number = |rewriter: &mut IrRewriter<'c>, value: i64| {
             let attrs = [("value", Attr::int_of(ty, value))];
@@ -378,9 +375,4 @@ fn mirrored(predicate: i64) -> Option<i64> {
         UGE => ULE,
         _ => return None,
     })
-}
-
-/// Whether `value` is of `block`.
-fn value_of(value: Value<'_>, block: Block<'_>) -> bool {
-    value.arg_block() == Some(block) || value.def_op().is_some_and(|op| op.block() == Some(block))
 }

@@ -372,6 +372,11 @@ pub fn viewed(mut value: Value<'_>) -> Value<'_> {
     value
 }
 
+/// Whether `value` comes from outside of `block`, the body of a loop.
+pub fn is_outside<'c>(value: Value<'c>, block: Block<'c>) -> bool {
+    value.arg_block() != Some(block) && value.def_op().is_none_or(|op| op.block() != Some(block))
+}
+
 /// The operation of `block` that is `op`, or has it in its regions.
 pub fn in_block<'c>(op: Op<'c>, block: Block<'c>) -> Option<Op<'c>> {
     std::iter::successors(Some(op), |op| op.parent()).find(|op| op.block() == Some(block))

@@ -5,12 +5,13 @@
 //! go round, one for each distance from the loop's own iteration.
 
 use super::nest::Nest;
-use super::one_loop::is_outside;
 use super::plan::{Kind, LoopSchedule, Step};
 use super::source::{Action, Source, body, divisions, is_division, parts_along_k};
 use super::spread::SPREAD;
 use crate::fence_insertion;
-use crate::ir_util::{cmpi, compare, constant, loop_predicate, operands_within, substitute, trip_count};
+use crate::ir_util::{
+    cmpi, compare, constant, is_outside, loop_predicate, operands_within, substitute, trip_count,
+};
 use crate::machine::internal;
 use crate::shared_memory::barriers::HALVES;
 use mlir_host::asm::Reported;

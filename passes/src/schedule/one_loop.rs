@@ -6,7 +6,9 @@
 //! inner loop does is done in the same order, and as often.
 
 use super::source::{Refusal, body};
-use crate::ir_util::{cmpi, compare, compute_again, is_loop, loop_predicate, substitute, trip_count};
+use crate::ir_util::{
+    cmpi, compare, compute_again, is_loop, is_outside, loop_predicate, substitute, trip_count,
+};
 use crate::machine::internal;
 use mlir_host::asm::Reported;
 use mlir_host::hash::{FastMap, FastSet};
@@ -105,11 +107,6 @@ impl<'c> Pair<'c> {
         let mut join = Join { pair: &self, rewriter };
         join.run()
     }
-}
-
-/// Whether `value` comes from outside of `block`, the body of a loop.
-pub(super) fn is_outside<'c>(value: Value<'c>, block: Block<'c>) -> bool {
-    value.arg_block() != Some(block) && value.def_op().is_none_or(|op| op.block() != Some(block))
 }
 
 /// What is used in `inner` of the values of `block` around it.

@@ -1274,25 +1274,23 @@ impl<'a> Order<'a> {
     /// The steps with exact counts; `None` where more dots would be under way than can be.
     fn count(mut self) -> Option<Vec<Step>> {
         let groups = self.commits();
+        let (last, stage) = (self.stages - 1, self.stage);
+        // Groups that are ended behind that of a copy which ran `ahead` iterations before, up to a place.
+        let groups_after = |copy: &usize, ahead: u32, place: usize| {
+            let commit = groups.iter().find(|(_, group)| group.contains(copy))?.0;
+            let before = groups.iter().filter(|(at, _)| *at < place).count() as u32;
+            let upto = groups.iter().filter(|(at, _)| *at <= commit).count() as u32;
+            (ahead * groups.len() as u32 + before).checked_sub(upto)
+        };
         for place in 0..self.steps.len() {
             let pending = match &self.steps[place] {
                 Step::AwaitCopies { copies, .. } => {
                     // Groups arrive in the order in which they are ended: the last one of those that hold the copies counts.
-                    let after = copies.iter().map(|copy| {
-                        let commit = groups.iter().find(|(_, group)| group.contains(copy))?.0;
-                        let ahead = self.stages - 1 - self.stage[*copy];
-                        let before = groups.iter().filter(|(at, _)| *at < place).count() as u32;
-                        let upto = groups.iter().filter(|(at, _)| *at <= commit).count() as u32;
-                        Some(ahead * groups.len() as u32 + before - upto)
-                    });
+                    let after = copies.iter().map(|copy| groups_after(copy, last - stage[*copy], place));
                     after.collect::<Option<Vec<_>>>()?.into_iter().min()?
                 }
                 Step::AwaitNext { copies, .. } => {
-                    let commit = groups.iter().find(|(_, group)| group.contains(&copies[0]))?.0;
-                    let ahead = (self.stages - 1 - self.stage[copies[0]]).checked_sub(1)?;
-                    let before = groups.iter().filter(|(at, _)| *at < place).count() as u32;
-                    let upto = groups.iter().filter(|(at, _)| *at <= commit).count() as u32;
-                    (ahead * groups.len() as u32 + before).checked_sub(upto)?
+                    groups_after(&copies[0], (last - stage[copies[0]]).checked_sub(1)?, place)?
                 }
                 Step::AwaitDots { dots, .. } => {
                     let after = dots.iter().map(|dot| self.dots_after(*dot, place));
