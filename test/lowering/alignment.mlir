@@ -121,7 +121,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_f16_1(
-  // CHECK-COUNT-8: red.relaxed.gpu.global.add.noftz.f16 [ $0 ]
+  // CHECK-COUNT-8: red.global.gpu.relaxed.add.noftz.f16 [ $0 ]
   // CHECK-NOT: red.
   // CHECK: llvm.return
   tt.func @sum_f16_1(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}) {
@@ -141,7 +141,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_f16_65(
-  // CHECK-COUNT-8: red.relaxed.gpu.global.add.noftz.f16 [ $0 ]
+  // CHECK-COUNT-8: red.global.gpu.relaxed.add.noftz.f16 [ $0 ]
   // CHECK-NOT: red.
   // CHECK: llvm.return
   tt.func @sum_f16_65(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}) {
@@ -161,7 +161,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_f16_66(
-  // CHECK-COUNT-4: red.relaxed.gpu.global.add.noftz.f16x2 [ $0 ]
+  // CHECK-COUNT-4: red.global.gpu.relaxed.add.noftz.f16x2 [ $0 ]
   // CHECK-NOT: red.
   // CHECK: llvm.return
   tt.func @sum_f16_66(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}) {
@@ -181,7 +181,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_f16_68(
-  // CHECK-COUNT-2: red.relaxed.gpu.global.add.noftz.v2.f16x2 [ $0 ]
+  // CHECK-COUNT-2: red.global.gpu.relaxed.add.noftz.v2.f16x2 [ $0 ]
   // CHECK-NOT: red.
   // CHECK: llvm.return
   tt.func @sum_f16_68(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}) {
@@ -201,7 +201,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_f16_72(
-  // CHECK-COUNT-1: red.relaxed.gpu.global.add.noftz.v4.f16x2 [ $0 ]
+  // CHECK-COUNT-1: red.global.gpu.relaxed.add.noftz.v4.f16x2 [ $0 ]
   // CHECK-NOT: red.
   // CHECK: llvm.return
   tt.func @sum_f16_72(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}) {
@@ -221,7 +221,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_f16_65_old(
-  // CHECK-COUNT-8: atom.relaxed.gpu.global.add.noftz.f16 $0, [ $1 ]
+  // CHECK-COUNT-8: atom.global.gpu.relaxed.add.noftz.f16 $0, [ $1 ]
   // CHECK-NOT: atom.
   // CHECK: llvm.return
   tt.func @sum_f16_65_old(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}) {
@@ -242,7 +242,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_f16_66_old(
-  // CHECK-COUNT-4: atom.relaxed.gpu.global.add.noftz.f16x2 $0, [ $1 ]
+  // CHECK-COUNT-4: atom.global.gpu.relaxed.add.noftz.f16x2 $0, [ $1 ]
   // CHECK-NOT: atom.
   // CHECK: llvm.return
   tt.func @sum_f16_66_old(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}) {
@@ -263,7 +263,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_bf16_1(
-  // CHECK-COUNT-8: red.relaxed.gpu.global.add.noftz.bf16 [ $0 ]
+  // CHECK-COUNT-8: red.global.gpu.relaxed.add.noftz.bf16 [ $0 ]
   // CHECK-NOT: red.
   // CHECK: llvm.return
   tt.func @sum_bf16_1(%p: !tt.ptr<bf16> {tt.divisibility = 16 : i32}) {
@@ -283,7 +283,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_bf16_65(
-  // CHECK-COUNT-8: red.relaxed.gpu.global.add.noftz.bf16 [ $0 ]
+  // CHECK-COUNT-8: red.global.gpu.relaxed.add.noftz.bf16 [ $0 ]
   // CHECK-NOT: red.
   // CHECK: llvm.return
   tt.func @sum_bf16_65(%p: !tt.ptr<bf16> {tt.divisibility = 16 : i32}) {
@@ -303,7 +303,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_bf16_66(
-  // CHECK-COUNT-4: red.relaxed.gpu.global.add.noftz.bf16x2 [ $0 ]
+  // CHECK-COUNT-4: red.global.gpu.relaxed.add.noftz.bf16x2 [ $0 ]
   // CHECK-NOT: red.
   // CHECK: llvm.return
   tt.func @sum_bf16_66(%p: !tt.ptr<bf16> {tt.divisibility = 16 : i32}) {
@@ -323,7 +323,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_bf16_68(
-  // CHECK-COUNT-2: red.relaxed.gpu.global.add.noftz.v2.bf16x2 [ $0 ]
+  // CHECK-COUNT-2: red.global.gpu.relaxed.add.noftz.v2.bf16x2 [ $0 ]
   // CHECK-NOT: red.
   // CHECK: llvm.return
   tt.func @sum_bf16_68(%p: !tt.ptr<bf16> {tt.divisibility = 16 : i32}) {
@@ -343,7 +343,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_bf16_72(
-  // CHECK-COUNT-1: red.relaxed.gpu.global.add.noftz.v4.bf16x2 [ $0 ]
+  // CHECK-COUNT-1: red.global.gpu.relaxed.add.noftz.v4.bf16x2 [ $0 ]
   // CHECK-NOT: red.
   // CHECK: llvm.return
   tt.func @sum_bf16_72(%p: !tt.ptr<bf16> {tt.divisibility = 16 : i32}) {
@@ -363,7 +363,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_bf16_65_old(
-  // CHECK-COUNT-8: atom.relaxed.gpu.global.add.noftz.bf16 $0, [ $1 ]
+  // CHECK-COUNT-8: atom.global.gpu.relaxed.add.noftz.bf16 $0, [ $1 ]
   // CHECK-NOT: atom.
   // CHECK: llvm.return
   tt.func @sum_bf16_65_old(%p: !tt.ptr<bf16> {tt.divisibility = 16 : i32}) {
@@ -384,7 +384,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_bf16_66_old(
-  // CHECK-COUNT-4: atom.relaxed.gpu.global.add.noftz.bf16x2 $0, [ $1 ]
+  // CHECK-COUNT-4: atom.global.gpu.relaxed.add.noftz.bf16x2 $0, [ $1 ]
   // CHECK-NOT: atom.
   // CHECK: llvm.return
   tt.func @sum_bf16_66_old(%p: !tt.ptr<bf16> {tt.divisibility = 16 : i32}) {
@@ -405,7 +405,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_f32_65(
-  // CHECK-COUNT-8: red.relaxed.gpu.global.add.f32 [ $0 ]
+  // CHECK-COUNT-8: red.global.gpu.relaxed.add.f32 [ $0 ]
   // CHECK-NOT: red.
   // CHECK: llvm.return
   tt.func @sum_f32_65(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
@@ -425,7 +425,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_f32_66(
-  // CHECK-COUNT-4: red.relaxed.gpu.global.add.v2.f32 [ $0 ]
+  // CHECK-COUNT-4: red.global.gpu.relaxed.add.v2.f32 [ $0 ]
   // CHECK-NOT: red.
   // CHECK: llvm.return
   tt.func @sum_f32_66(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
@@ -445,7 +445,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
   // CHECK-LABEL: llvm.func {{.*}}@sum_f32_68(
-  // CHECK-COUNT-2: red.relaxed.gpu.global.add.v4.f32 [ $0 ]
+  // CHECK-COUNT-2: red.global.gpu.relaxed.add.v4.f32 [ $0 ]
   // CHECK-NOT: red.
   // CHECK: llvm.return
   tt.func @sum_f32_68(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {

@@ -5,7 +5,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
   // A relaxed sum whose result nobody uses is a reduction, and orders nothing.
   // CHECK-LABEL: llvm.func {{.*}}@sum
   // CHECK-NOT: barrier
-  // CHECK: @$2 red.relaxed.gpu.global.add.f32 [ $0 ], $1;
+  // CHECK: @$2 red.global.gpu.relaxed.add.f32 [ $0 ], $1;
   // CHECK-NOT: barrier
   // CHECK: llvm.return
   tt.func private @sum(%p: tensor<128x!tt.ptr<f32>, #one>, %x: tensor<128xf32, #one>, %m: tensor<128xi1, #one>) {
@@ -16,7 +16,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
   // What acquires and releases stands between barriers, also when nobody uses the result.
   // CHECK-LABEL: llvm.func {{.*}}@ordered
   // CHECK: nvvm.barrier0
-  // CHECK: @$3 atom.acq_rel.sys.global.max.s32 $0, [ $1 ], $2;
+  // CHECK: @$3 atom.global.sys.acq_rel.max.s32 $0, [ $1 ], $2;
   // CHECK: nvvm.barrier0
   tt.func private @ordered(%p: tensor<128x!tt.ptr<i32>, #one>, %x: tensor<128xi32, #one>, %m: tensor<128xi1, #one>) {
     %0 = tt.atomic_rmw max, acq_rel, sys, %p, %x, %m : (tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>, tensor<128xi1, #one>) -> tensor<128xi32, #one>
@@ -26,7 +26,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
   // Nothing follows in a kernel: nobody waits for what is acquired.
   // CHECK-LABEL: llvm.func {{.*}}@last
   // CHECK: nvvm.barrier0
-  // CHECK: @$3 atom.acq_rel.sys.global.max.s32 $0, [ $1 ], $2;
+  // CHECK: @$3 atom.global.sys.acq_rel.max.s32 $0, [ $1 ], $2;
   // CHECK-NOT: barrier
   // CHECK: llvm.return
   tt.func @last(%p: !tt.ptr<i32>, %x: i32) {
@@ -40,12 +40,12 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
   // What is computed between two atomics orders nothing: one barrier stands between them.
   // CHECK-LABEL: llvm.func {{.*}}@two
   // CHECK: nvvm.barrier0
-  // CHECK: atom.acq_rel
+  // CHECK: atom.global.sys.acq_rel
   // CHECK: nvvm.barrier0
   // CHECK-NOT: barrier
   // CHECK: llvm.mul
   // CHECK-NOT: barrier
-  // CHECK: atom.acq_rel
+  // CHECK: atom.global.sys.acq_rel
   // CHECK: nvvm.barrier0
   // CHECK: llvm.return
   tt.func private @two(%p: tensor<128x!tt.ptr<i32>, #one>, %x: tensor<128xi32, #one>, %m: tensor<128xi1, #one>) {
@@ -56,7 +56,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
   }
 
   // CHECK-LABEL: llvm.func {{.*}}@exchange
-  // CHECK: atom.relaxed.cta.global.cas.b64 $0, [ $1 ], $2, $3;
+  // CHECK: atom.global.cta.relaxed.cas.b64 $0, [ $1 ], $2, $3;
   tt.func private @exchange(%p: tensor<128x!tt.ptr<i64>, #one>, %x: tensor<128xi64, #one>) -> tensor<128xi64, #one> {
     %0 = tt.atomic_cas relaxed, cta, %p, %x, %x : (tensor<128x!tt.ptr<i64>, #one>, tensor<128xi64, #one>, tensor<128xi64, #one>) -> tensor<128xi64, #one>
     tt.return %0 : tensor<128xi64, #one>
@@ -66,7 +66,7 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
   // CHECK-LABEL: llvm.func {{.*}}@scalar
   // CHECK: %[[ME:.*]] = llvm.icmp "eq"
   // CHECK: %[[ACT:.*]] = llvm.and %{{.*}}, %[[ME]]
-  // CHECK: llvm.inline_asm {{.*}}atom.relaxed.gpu.global.add.u32{{.*}}, %[[ACT]]
+  // CHECK: llvm.inline_asm {{.*}}atom.global.gpu.relaxed.add.u32{{.*}}, %[[ACT]]
   tt.func private @scalar(%p: !tt.ptr<i32>, %x: i32, %m: i1) -> i32 {
     %0 = tt.atomic_rmw add, relaxed, gpu, %p, %x, %m {allocation.offset = 0 : i32} : (!tt.ptr<i32>, i32, i1) -> i32
     tt.return %0 : i32
@@ -107,8 +107,8 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
 module attributes {"ttg.num-warps" = 1 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
   // Neighbours in one thread go together: PTX has vectors of floats from sm_90 on.
   // CHECK-LABEL: llvm.func {{.*}}@together
-  // CHECK: red.relaxed.gpu.global.add.v4.f32 [ $0 ], { $1, $2, $3, $4 };
-  // CHECK: red.relaxed.gpu.global.add.noftz.v2.f16x2 [ $0 ], { $1, $2 };
+  // CHECK: red.global.gpu.relaxed.add.v4.f32 [ $0 ], { $1, $2, $3, $4 };
+  // CHECK: red.global.gpu.relaxed.add.noftz.v2.f16x2 [ $0 ], { $1, $2 };
   tt.func private @together(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %q: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %x: tensor<128xf32, #four>, %y: tensor<128xf16, #four>) {
     %r = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32, #four>
     %true = arith.constant dense<true> : tensor<128xi1, #four>
@@ -123,7 +123,7 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.threads-per-warp" = 32 : i32,
 
   // What acquires has results, though nobody uses them: as many as operands.
   // CHECK-LABEL: llvm.func {{.*}}@acquiring
-  // CHECK: atom.acq_rel.gpu.global.add.v4.f32 { $0, $1, $2, $3 }, [ $4 ], { $5, $6, $7, $8 };", "=&r,=&r,=&r,=&r,l,r,r,r,r,~{memory}"
+  // CHECK: atom.global.gpu.acq_rel.add.v4.f32 { $0, $1, $2, $3 }, [ $4 ], { $5, $6, $7, $8 };", "=&r,=&r,=&r,=&r,l,r,r,r,r,~{memory}"
   tt.func private @acquiring(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %x: tensor<512xf32, #four>) {
     %r = tt.make_range {start = 0 : i32, end = 512 : i32} : tensor<512xi32, #four>
     %p0 = tt.splat %p : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>, #four>

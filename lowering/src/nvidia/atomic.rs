@@ -113,7 +113,8 @@ pub(super) fn emit<'c>(
                 Some((name, ty)) if !vector.is_empty() => format!("{name}{vector}.{ty}"),
                 _ => operation,
             };
-            (format!("{}.{sem}.{scope}.global.{operation}", if red { "red" } else { "atom" }), !red)
+            // In the order of Triton's text, which scripts and its own tests look for; ptxas takes qualifiers in any.
+            (format!("{}.global.{scope}.{sem}.{operation}", if red { "red" } else { "atom" }), !red)
         }
     };
 
