@@ -183,7 +183,12 @@ fn check(seed: u64, dir: Option<&Path>) -> Result<Option<String>, String> {
     }
     // What has no one result compiles as well.
     let way = WAYS[seed as usize % WAYS.len()];
-    let compiled = compile(&program(seed, Kind::Any), "program.mlir", &options(way, Stage::Asm));
+    let mut any = program(seed, Kind::Any);
+    if way.0.starts_with("hip:") {
+        // AMD's instructions in inline assembly.
+        any = any.replace("mov.b32 $0, $1;", "v_mov_b32 $0, $1").replace("\"=r,r\"", "\"=v,v\"");
+    }
+    let compiled = compile(&any, "program.mlir", &options(way, Stage::Asm));
     compiled.map_err(|err| format!("any program, {way:?}: {err}"))?;
     // What an H200 runs.
     let given: Vec<Way> =
@@ -197,8 +202,8 @@ fn number(variable: &str, default: u64) -> u64 {
 }
 
 /// Programs that once failed, run besides where no others are asked for: 91093, whose control flow was followed while the
-/// layout engine moved it.
-const ONCE_FAILED: [u64; 1] = [91093];
+/// layout engine moved it; 930082, whose inline assembly is written for the target since.
+const ONCE_FAILED: [u64; 2] = [91093, 930082];
 
 #[test]
 fn random_programs_give_the_same_numbers_everywhere() {

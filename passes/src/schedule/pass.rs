@@ -26,7 +26,7 @@ use crate::reorder_instructions::first_user;
 use crate::rules::is_conversion;
 use linear_layout::plan::VectorPlan;
 use linear_layout::show::timeline::{self, Timeline};
-use linear_layout::target::TargetDesc;
+use linear_layout::target::{TargetDesc, Vendor};
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, TensorType, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
@@ -239,8 +239,10 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                             sources.push(Planned { source, schedule, nest: None, ctas: alone.ctas });
                             continue;
                         }
-                        // CTAs of fewer warps than a multiprocessor has parts do not fill each other's waits.
-                        if in_registers && machine.num_warps as f64 >= PARTS {
+                        // CTAs of fewer warps than a multiprocessor has parts do not fill each other's waits. What code for AMD GPUs spills
+                        // is known before anything else is tried.
+                        let may_be_filled = machine.num_warps as f64 >= PARTS || target.vendor == Vendor::Amd;
+                        if in_registers && may_be_filled {
                             module.set_attr(AHEAD_IN_REGISTERS, Attr::unit(module.context()));
                         }
                         let one = Planned { source, schedule, nest: None, ctas: alone.ctas };

@@ -1,11 +1,14 @@
 // RUN: %ttc %s --target hip:gfx942 --num-warps 8 --num-stages 3 --emit amdgcn --explain -o - 2>&1 | FileCheck %s
 // RUN: %ttc %s --target hip:gfx942 --num-warps 8 --num-stages 3 --emit hsaco --dump %t -o %t.hsaco
 // RUN: FileCheck %s --check-prefix=DUMPED --input-file %t/single_bytes.ttgir
+// RUN: sed 's/128x/64x/g; s/x128/x64/g; s/\b128\b/64/g' %s | %ttc - --target hip:gfx942 --num-warps 1 --num-stages 3 --emit amdgcn --explain -o %t.one 2>&1 | FileCheck %s --check-prefix=ONE
 
 // Rows of bytes at any address are loaded one by one, and wait for the next iteration in a register each: more than there are. What is taken has
 // no loads ahead, in all stages that are written.
 // CHECK: remark: choice of what a thread spills: without: {{[0-9]}} registers | with loads that wait in registers: {{[0-9][0-9]+}}
 // CHECK: .vgpr_spill_count: {{[0-9]$}}
+// A single warp likewise.
+// ONE: remark: choice of what a thread spills: without: {{[0-9]+}} registers | with loads that wait in registers: {{[0-9]+}}
 // DUMPED: scf.for
 // DUMPED-NEXT: tt.load
 tt.func public @single_bytes(%a: !tt.ptr<f8E4M3FN>, %b: !tt.ptr<f8E4M3FN>, %o: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %pitch: i32, %n: i32) {
