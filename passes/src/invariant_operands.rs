@@ -6,6 +6,10 @@
 //! they give its registers to what is computed behind the dot, also though the next iteration multiplies by it. (13.5
 //! does not. Without branches none does.) So such an operand is stored once before the loop, where shared memory
 //! has room for it beside all other buffers. Where it has none, the lowering moves the operand anew in each iteration.
+//!
+//! So does one of a loop that loads nothing and whose dots multiply by what the loop computes, as powers of a matrix are computed: each iteration waits
+//! for the one before, and only other CTAs fill that time, which the registers of the operand leave room for. Where loops load, as attention
+//! does, reading the operand from shared memory again and again costs more than that gains.
 
 use crate::machine::{Layouts, Machine, error};
 use crate::matmul::plan::left_in_shared;
@@ -23,12 +27,13 @@ use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::IrRewriter;
 use mlir_host::upstream::Dialect;
 use ttopt_dialect::tt::ops::{
-    AssertOp, AtomicCasOp, AtomicRmwOp, CallOp, ExternElementwiseOp, PreciseDivFOp, PreciseSqrtOp, PrintOp,
+    AssertOp, AtomicCasOp, AtomicRmwOp, CallOp, DescriptorGatherOp, DescriptorLoadOp, ExternElementwiseOp,
+    LoadOp, PreciseDivFOp, PreciseSqrtOp, PrintOp,
 };
 use ttopt_dialect::ttg::attrs::{encoding, shared_memory};
-use ttopt_dialect::ttg::ops::LocalAllocOp;
+use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, LocalAllocOp};
 use ttopt_dialect::ttg::types::MemDescType;
-use ttopt_dialect::ttng::ops::WarpGroupDotOp;
+use ttopt_dialect::ttng::ops::{AsyncTmaCopyGlobalToLocalOp, AsyncTmaGatherOp, WarpGroupDotOp};
 
 /// The pass.
 pub static STORE_INVARIANT_OPERANDS: PassDef = PassDef {
@@ -44,19 +49,34 @@ pub static STORE_INVARIANT_OPERANDS: PassDef = PassDef {
 /// The outermost loop around `op` that `value` is not defined in, if it has branches: `op` finds the value the same in all
 /// iterations.
 pub fn branching_loop_without<'c>(value: Value<'c>, op: Op<'c>) -> Option<Op<'c>> {
+    loops_without(value, op).last().filter(|around| branches_within(*around))
+}
+
+/// The loops around `op`, from the innermost, that `value` is not defined in.
+fn loops_without<'c>(value: Value<'c>, op: Op<'c>) -> impl Iterator<Item = Op<'c>> {
     let home = match value.def_op() {
         Some(made) => made.parent(),
-        None => value.arg_block()?.parent(),
+        None => value.arg_block().and_then(|block| block.parent()),
     };
-    let mut outermost = None;
-    let mut at = op.parent();
-    while let Some(around) = at.filter(|around| Some(*around) != home) {
-        if is_loop(around) {
-            outermost = Some(around);
-        }
-        at = around.parent();
-    }
-    outermost.filter(|around| branches_within(*around))
+    std::iter::successors(op.parent(), |around| around.parent())
+        .take_while(move |around| Some(*around) != home)
+        .filter(|around| is_loop(*around))
+}
+
+/// The outermost loop around `dot` that its left operand is not defined in, and that loads nothing, if it computes the right one.
+fn computing_loop_without<'c>(dot: WarpGroupDotOp<'c>) -> Option<Op<'c>> {
+    let stored = LocalAllocOp::cast(dot.b().def_op()?).filter(|made| made.src().is_some())?;
+    let computes = |around: &Op<'c>| {
+        let inside = std::iter::successors(stored.op().parent(), |op| op.parent()).any(|op| op == *around);
+        inside && around.walk(&mut |op| if may_load(op) { Walk::Stop } else { Walk::Advance }) != Walk::Stop
+    };
+    loops_without(dot.a(), dot.op()).take_while(computes).last()
+}
+
+/// Whether `op` brings data from global memory, or may.
+fn may_load(op: Op<'_>) -> bool {
+    is_one_of!(op, LoadOp | DescriptorLoadOp | DescriptorGatherOp | AsyncCopyGlobalToLocalOp)
+        || is_one_of!(op, AsyncTmaCopyGlobalToLocalOp | AsyncTmaGatherOp | AtomicRmwOp | AtomicCasOp | CallOp)
 }
 
 /// Whether machine code of the body of `around` may branch.
@@ -113,7 +133,8 @@ fn candidates<'c>(function: Op<'c>, layouts: &Layouts<'c>) -> Result<Vec<Candida
     let mut found = Vec::new();
     for dot in dots {
         let Some(ty) = dot.a().ty().as_tensor() else { continue };
-        let Some(before) = branching_loop_without(dot.a(), dot.op()) else { continue };
+        let before = branching_loop_without(dot.a(), dot.op()).or_else(|| computing_loop_without(dot));
+        let Some(before) = before else { continue };
         let result = dot.d().ty().as_tensor().and_then(|ty| encoding(ty.encoding()?).ok());
         let shape = ty.shape();
         let (Some(result), Some(k), Some(bits)) = (result, shape.last(), ty.element().bits()) else {

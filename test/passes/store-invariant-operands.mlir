@@ -107,3 +107,57 @@ tt.func public @no_room(%a: tensor<64x1024xf16, #ttg.dot_op<{opIdx = 0, parent =
   tt.return %r : tensor<64x64xf32, #mma>
 }
 }
+
+// -----
+
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+!a = tensor<64x64xf16, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>>
+!b = !ttg.memdesc<64x64xf16, #shared, #smem>
+!c = tensor<64x64xf32, #mma>
+!h = tensor<64x64xf16, #mma>
+!p = tensor<64x64x!tt.ptr<f16>, #mma>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+
+// Powers of a matrix: nothing is loaded, and each product waits for the one before.
+// CHECK-LABEL: @powers(
+// CHECK:         %[[A:.*]] = ttg.local_alloc %arg0
+// CHECK-NEXT:    scf.for
+// CHECK:           %[[B:.*]] = ttg.local_alloc
+// CHECK:           ttng.warp_group_dot %[[A]], %[[B]],
+tt.func public @powers(%a: !a, %x: !h, %zero: !c, %n: i32) -> !h {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%power = %x) -> (!h) : i32 {
+    %b = ttg.local_alloc %power : (!h) -> !b
+    %d = ttng.warp_group_dot %a, %b, %zero : !a * !b -> !c
+    %next = arith.truncf %d : !c to !h
+    scf.yield %next : !h
+  }
+  tt.return %r : !h
+}
+
+// Where the loop loads what it multiplies by, the left operand stays in registers; so it does where the right one is there before the loop.
+// CHECK-LABEL: @loads(
+// CHECK-NOT:     ttg.local_alloc %arg0
+// CHECK:         ttng.warp_group_dot %arg0,
+// CHECK:         ttng.warp_group_dot %arg0,
+tt.func public @loads(%a: !a, %p: !p, %zero: !c, %n: i32) -> (!c, !c) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!c) : i32 {
+    %x = tt.load %p : !p
+    %b = ttg.local_alloc %x : (!h) -> !b
+    %d = ttng.warp_group_dot %a, %b, %acc : !a * !b -> !c
+    scf.yield %d : !c
+  }
+  %y = tt.load %p : !p
+  %b = ttg.local_alloc %y : (!h) -> !b
+  %s = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!c) : i32 {
+    %d = ttng.warp_group_dot %a, %b, %acc : !a * !b -> !c
+    scf.yield %d : !c
+  }
+  tt.return %r, %s : !c, !c
+}
+}
