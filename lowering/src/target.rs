@@ -134,6 +134,8 @@ pub struct AsyncCopy<'c> {
     pub to: Value<'c>,
     /// Consecutive bytes: 4, 8 or 16.
     pub bytes: u32,
+    /// Whether what is read stays in the L1, where the target has a choice.
+    pub through_l1: bool,
     /// Where it is false zeros are written; copied always, where absent.
     pub mask: Option<Value<'c>>,
     /// Whether the mask is to be a predicate of the instruction, rather than a number of bytes.

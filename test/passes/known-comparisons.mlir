@@ -122,3 +122,25 @@ tt.func public @arithmetic(%n: i32) {
   "uses"(%above, %low, %third, %never, %small, %bounded, %equal, %some) : (i1, i1, i1, i1, i1, i1, i1, i1) -> ()
   tt.return
 }
+
+// Wider integers of narrow ones that nothing is known of.
+// CHECK-LABEL: @wider
+// CHECK: %[[MAY:.*]] = arith.cmpi slt, %{{.*}}, %c255
+// CHECK-NOT: arith.cmpi
+// CHECK: "uses"(%true, %true, %false, %true, %[[MAY]])
+tt.func public @wider(%b: i8) {
+  %c-128 = arith.constant -128 : i32
+  %c0 = arith.constant 0 : i32
+  %c127 = arith.constant 127 : i32
+  %c255 = arith.constant 255 : i32
+  %c256 = arith.constant 256 : i32
+  %natural = arith.extui %b : i8 to i32
+  %signed = arith.extsi %b : i8 to i32
+  %below = arith.cmpi slt, %natural, %c256 : i32
+  %not_negative = arith.cmpi sge, %natural, %c0 : i32
+  %above = arith.cmpi sgt, %signed, %c127 : i32
+  %least = arith.cmpi sge, %signed, %c-128 : i32
+  %may = arith.cmpi slt, %natural, %c255 : i32
+  "uses"(%below, %not_negative, %above, %least, %may) : (i1, i1, i1, i1, i1) -> ()
+  tt.return
+}

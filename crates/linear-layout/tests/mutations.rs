@@ -478,6 +478,7 @@ fn given_shared_memory() {
     mutations.push(mutation("another instruction", |plan: &mut SharedAccessPlan| {
         plan.mnemonic = "cp.async.ca.shared.global 16".into()
     }));
+    mutations.push(mutation("through the L1", |plan: &mut SharedAccessPlan| plan.through_l1 = true));
     all_are_caught(&copy, mutations, |plan| check_async_copy(plan, &d, &m, &facts, &cuda));
     loads_to_the_lds();
     let narrow = AddressFacts::row_major(&d, 4, 64);

@@ -232,6 +232,18 @@ fn async_copies_are_wide_in_both_memories() {
     let p = SharedAccessPlan::async_copy(&d, &m, 16, &narrow, &target("cuda:80")).unwrap();
     assert_eq!(p.mnemonic, "cp.async.ca.shared.global 4");
     check_async_copy(&p, &d, &m, &narrow, &target("cuda:80")).unwrap();
+    // Entries of 16 bytes of a table that fits stay in the L1; where neighbours are the next ones, or the table is large, nothing is looked up
+    // again.
+    let table = |neighbours, within| {
+        let facts = AddressFacts { neighbours, within, ..AddressFacts::row_major(&d, 8, 64) };
+        let p = SharedAccessPlan::async_copy(&d, &m, 16, &facts, &target("cuda:80")).unwrap();
+        check_async_copy(&p, &d, &m, &facts, &target("cuda:80")).unwrap();
+        (p.through_l1, p.mnemonic)
+    };
+    let (cached, past) = ("cp.async.ca.shared.global 16".to_owned(), "cp.async.cg.shared.global 16".to_owned());
+    assert_eq!(table(8, 32 << 10), (true, cached));
+    assert_eq!(table(8, (32 << 10) + 1), (false, past.clone()));
+    assert_eq!(table(64, 4096), (false, past));
     let unaligned = AddressFacts::row_major(&d, 1, 64);
     assert!(SharedAccessPlan::async_copy(&d, &m, 16, &unaligned, &target("cuda:80")).is_err());
     let mut without = target("cuda:80");

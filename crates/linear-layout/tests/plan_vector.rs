@@ -106,6 +106,7 @@ fn the_order_of_memory_decides() {
         stride_bits: 0,
         mask_constancy: 16,
         repeats: Vec::new(),
+        within: u64::MAX,
     };
     assert_eq!(VectorPlan::for_addresses(&layout, 32, &facts, &cuda()).unwrap().vec_elems, 4);
 }

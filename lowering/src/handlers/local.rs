@@ -294,7 +294,8 @@ fn async_copy<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
         let first = access.registers[0] as usize;
         let bytes = access.registers.len() as u32 * bits / 8;
         let mask = masks.as_ref().map(|masks| masks[first]);
-        let request = AsyncCopy { from: ptrs[first], to, bytes, mask, predicates, active: mine };
+        let through_l1 = plan.through_l1;
+        let request = AsyncCopy { from: ptrs[first], to, bytes, through_l1, mask, predicates, active: mine };
         match (&others, mask) {
             (Some(others), Some(mask)) => {
                 let active = and(l, Some(mask), mine)?;

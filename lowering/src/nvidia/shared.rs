@@ -191,9 +191,9 @@ pub(super) fn remote<'c>(e: &mut Emit<'c>, ptr: Value<'c>, rank: Value<'c>) -> L
 }
 
 /// `cp.async` (PTX ISA, "Data Movement and Conversion Instructions: cp.async").
-/// Copies of 16 bytes do not go through L1, as what is read once needs not.
+/// Copies of 16 bytes may leave out the L1, as what is read once needs not go through it.
 pub(super) fn copy_async<'c>(e: &mut Emit<'c>, copy: &AsyncCopy<'c>) -> Lowered<()> {
-    let cache = if copy.bytes == 16 { "cg" } else { "ca" };
+    let cache = if copy.through_l1 { "ca" } else { "cg" };
     let mut operands = vec![address(e, copy.to)?, copy.from];
     let mut constraints = vec!["r", "l"];
     let mut text = format!("cp.async.{cache}.shared.global [ $0 ], [ $1 ], {}", copy.bytes);

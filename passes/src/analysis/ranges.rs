@@ -91,6 +91,29 @@ impl<'c> Ranges<'c> {
     }
 }
 
+/// Operations in a row that are looked into for one range.
+const DEPTH: usize = 24;
+
+/// What `value`, of integers, lies between, by what it is computed from, and nothing known of loops around it.
+pub fn of_value(value: Value<'_>) -> Option<Range> {
+    within(value, DEPTH, &mut FastMap::default())
+}
+
+fn within<'c>(
+    value: Value<'c>,
+    depth: usize,
+    known: &mut FastMap<Value<'c>, Option<Range>>,
+) -> Option<Range> {
+    if let Some(found) = known.get(&value) {
+        return *found;
+    }
+    let depth = depth.checked_sub(1)?;
+    let op = value.def_op().filter(|op| op.num_results() == 1)?;
+    let found = of_result(op, &mut |operand| within(operand, depth, known));
+    known.insert(value, found);
+    found
+}
+
 /// What the one result of `op` lies between, by what `of` knows of its operands.
 pub fn of_result<'c>(op: Op<'c>, of: &mut dyn FnMut(Value<'c>) -> Option<Range>) -> Option<Range> {
     let mut of = |i: usize| of(op.operand(i));
@@ -105,8 +128,16 @@ pub fn of_result<'c>(op: Op<'c>, of: &mut dyn FnMut(Value<'c>) -> Option<Range>)
         GetProgramIdOp => (0, greatest(op.result(0))?),
         GetNumProgramsOp => (1, greatest(op.result(0))?),
         SplatOp | BroadcastOp | ExpandDimsOp | ReshapeOp | TransOp | ConvertLayoutOp => of(0)?,
-        ExtSIOp | IndexCastOp | TruncIOp => of(0)?,
-        ExtUIOp => of(0).filter(natural)?,
+        IndexCastOp | TruncIOp => of(0)?,
+        ExtSIOp => match of(0) {
+            Some(range) => range,
+            None => (least(op.operand(0))?, greatest(op.operand(0))?),
+        },
+        ExtUIOp => match of(0).filter(natural) {
+            Some(range) => range,
+            // As many as the bits say.
+            None => (0, greatest(op.operand(0))?.checked_mul(2)?.checked_add(1)?),
+        },
         AddIOp => {
             let (a, b) = (of(0)?, of(1)?);
             (a.0.checked_add(b.0)?, a.1.checked_add(b.1)?)

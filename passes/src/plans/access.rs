@@ -7,6 +7,7 @@
 
 use super::{layout, word_bits};
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
+use crate::analysis::ranges;
 use crate::buffer_plans;
 use crate::ir_util::splat_constant;
 use linear_layout::plan::{AccessPlan, AddressFacts, LdsLoadPlan, SECTOR, SharedAccessPlan, VectorPlan};
@@ -18,8 +19,8 @@ use mlir_host::upstream::{AndIOp, CmpIOp, ConstantOp};
 use smallvec::SmallVec;
 use ttopt_dialect::tt::enums::RmwOp;
 use ttopt_dialect::tt::ops::{
-    AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, BroadcastOp, ExpandDimsOp, LoadOp,
-    SplatOp, StoreOp,
+    AddPtrOp, AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, BroadcastOp, ExpandDimsOp,
+    FuncOp, LoadOp, SplatOp, StoreOp,
 };
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::ops::{AsyncCopyGlobalToLocalOp, ConvertLayoutOp};
@@ -117,8 +118,8 @@ impl AccessFacts {
         let fast = order.first().copied().filter(|fast| *fast < pointers.rank());
         let stride = fast.and_then(|fast| usual_stride(pointers, fast));
         let stride_bits = fast.and_then(|fast| stride_bits(shape, pointers, fast)).unwrap_or(0);
-        let whole =
-            fast.filter(|fast| pointers.usually_contiguous(*fast)).map_or(1, |fast| shape[fast] as u64);
+        let whole = |fast: usize| (shape[fast] as u64).min(1 << pointers.runs[fast].lasts.ilog2());
+        let whole = fast.filter(|fast| pointers.usually_contiguous(*fast)).map_or(1, whole);
         let usual = contiguous.max(whole).max(joined);
         // Longer runs that are known come first.
         let run = |d: usize| pointers.contiguity(d);
@@ -204,6 +205,7 @@ impl AccessFacts {
             stride_bits: self.stride_bits,
             mask_constancy: self.mask.min(1 << 62),
             repeats: if self.repeats.iter().all(|n| *n == 1) { Vec::new() } else { self.repeats.to_vec() },
+            within: u64::MAX,
         }
     }
 }
@@ -476,7 +478,24 @@ fn addresses_of<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>) -> Result<(Type
     let pointers = op.operand(0).ty();
     let facts =
         AccessFacts::of(op, analysis).ok_or_else(|| format!("{pointers} is no tensor of pointers"))?;
-    Ok((pointers, facts.addresses(u64::MAX)))
+    let within = span(op.operand(0))
+        .map_or(u64::MAX, |(least, most)| (most.abs_diff(least) + 1).saturating_mul(facts.bytes));
+    Ok((pointers, AddressFacts { within, ..facts.addresses(u64::MAX) }))
+}
+
+/// Elements from an argument of the function to what the pointers of a tensor point to: the least and the greatest number, where these are
+/// known. All programs and iterations find the same there.
+fn span(pointers: Value<'_>) -> Option<ranges::Range> {
+    let op = pointers.def_op()?;
+    match_op!(op, {
+        SplatOp => op.operand(0).arg_block()?.parent().filter(|owner| FuncOp::cast(*owner).is_some()).map(|_| (0, 0)),
+        BroadcastOp | ExpandDimsOp | ConvertLayoutOp => span(op.operand(0)),
+        AddPtrOp => {
+            let (base, offset) = (span(op.operand(0))?, ranges::of_value(op.operand(1))?);
+            Some((base.0.checked_add(offset.0)?, base.1.checked_add(offset.1)?))
+        },
+        _ => None,
+    })
 }
 
 /// The type of the buffer that `copy` writes.

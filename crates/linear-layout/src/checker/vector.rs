@@ -230,16 +230,18 @@ pub fn check_async_copy(
         }
     }
     let bytes = plan.access.instruction.bits_per_lane() / 8;
-    // PTX ISA, "cp.async": `.cg` copies 16 bytes. LLVM 22, `IntrinsicsAMDGPU`: `global.load.async.to.lds`.
+    // PTX ISA, "cp.async": `.cg` copies 16 bytes, past the L1. LLVM 22, `IntrinsicsAMDGPU`: `global.load.async.to.lds`.
+    let row = facts.neighbours * u64::from(plan.access.storage_bits) / 8;
+    let is_table = row <= 16 && facts.within <= 32 * 1024;
     let name = match (target.primitives.cp_async, target.primitives.async_to_lds, bytes) {
-        (true, _, 16) => "cp.async.cg.shared.global 16".to_owned(),
-        (true, _, 4 | 8) => format!("cp.async.ca.shared.global {bytes}"),
+        (true, _, 16) if !is_table => "cp.async.cg.shared.global 16".to_owned(),
+        (true, _, 4 | 8 | 16) => format!("cp.async.ca.shared.global {bytes}"),
         (false, true, 1 | 4 | 8 | 16) => format!("global_load_async_to_lds_b{}", 8 * bytes),
         _ => return Err(CheckError::Malformed(format!("no copy of {bytes} bytes"))),
     };
-    if name == plan.mnemonic {
-        Ok(())
-    } else {
-        Err(CheckError::Malformed(format!("{} is {name}", plan.mnemonic)))
+    if name != plan.mnemonic {
+        return Err(CheckError::Malformed(format!("{} is {name}", plan.mnemonic)));
     }
+    let through_l1 = u64::from(name.starts_with("cp.async.ca"));
+    count::same("whether copies go through the L1", u64::from(plan.through_l1), through_l1)
 }

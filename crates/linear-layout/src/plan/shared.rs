@@ -42,7 +42,15 @@ pub struct SharedAccessPlan {
     /// The highest bits of every offset that are the number of a partition: memory in partitions is planned,
     /// and bank conflicts counted, as if they lay one after the other.
     pub partition_bits: u32,
+    /// Whether a copy from global memory leaves what it reads in the L1: what has fewer than 16 bytes always does (PTX ISA,
+    /// "cp.async"), and pieces of 16 bytes that lie apart from each other in a table that fits ([`TABLE_BYTES`]): threads look entries
+    /// up again and again. Tiles of rows are read once, and would only drive out what others left there.
+    pub through_l1: bool,
 }
+
+/// Bytes of a table whose entries stay in the L1, an eighth of what it and shared memory have together (CUDA programming guide, "Technical
+/// Specifications per Compute Capability").
+pub const TABLE_BYTES: u64 = 32 << 10;
 
 impl SharedAccessPlan {
     /// The cheapest way to move a tensor between registers in the layout `distributed` and shared memory
@@ -113,7 +121,7 @@ impl SharedAccessPlan {
         };
         let access = access.ok_or(PlanError::PartialByte { elems: 1, bits })?;
         let mnemonic = access.instruction.name(direction, target);
-        Ok(SharedAccessPlan { access, mnemonic, padding, partition_bits })
+        Ok(SharedAccessPlan { access, mnemonic, padding, partition_bits, through_l1: false })
     }
 
     /// Copies from global memory straight into shared memory at addresses that each lane chooses (`cp.async`,
@@ -167,12 +175,15 @@ impl SharedAccessPlan {
         if !padding.is_empty() {
             access.wavefronts = padded_wavefronts(&access, &padding, target);
         }
+        let alone = facts.neighbours * u64::from(storage_bits) <= u64::from(bits);
+        let looks_up = alone && facts.within <= TABLE_BYTES;
+        let through_l1 = target.primitives.cp_async && (bits < 128 || looks_up);
         let mnemonic = if target.primitives.cp_async {
-            format!("cp.async.{}.shared.global {}", if bits == 128 { "cg" } else { "ca" }, bits / 8)
+            format!("cp.async.{}.shared.global {}", if through_l1 { "ca" } else { "cg" }, bits / 8)
         } else {
             format!("global_load_async_to_lds_b{bits}")
         };
-        Ok(SharedAccessPlan { access, mnemonic, padding, partition_bits })
+        Ok(SharedAccessPlan { access, mnemonic, padding, partition_bits, through_l1 })
     }
 
     /// Where an offset lies when padding is counted, in elements.

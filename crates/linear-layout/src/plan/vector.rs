@@ -33,6 +33,8 @@ pub struct AddressFacts {
     /// address, one mask value and one value in place of what is masked: a load reads them once. Empty where nothing is
     /// known of that, and for stores, which may not leave any out.
     pub repeats: Vec<u64>,
+    /// Bytes of memory that all of the addresses lie in, as those of a table; [`u64::MAX`] where that is not known.
+    pub within: u64,
 }
 
 impl AddressFacts {
@@ -47,6 +49,7 @@ impl AddressFacts {
             stride_bits: 0,
             mask_constancy,
             repeats: Vec::new(),
+            within: u64::MAX,
         }
     }
 

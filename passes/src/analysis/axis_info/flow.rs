@@ -625,13 +625,14 @@ fn transfer<'c>(op: Op<'c>, result: Value<'c>, operands: &[AxisInfo]) -> Option<
     }))
 }
 
-/// Elements of a result that follow from elements of operands that are equal are equal.
+/// Elements of a result that follow from elements of operands that are equal are equal, and others are not, for all that is known.
 fn equal_together(operands: &[AxisInfo]) -> Option<AxisInfo> {
     let rank = operands.first()?.rank();
     let mut out = AxisInfo::unknown(rank);
     for (d, run) in out.runs.iter_mut().enumerate() {
-        let len = operands.iter().map(|info| if d < info.rank() { info.constancy(d) } else { 1 }).min();
-        *run = Run::new(0, len?, 1);
+        let len = operands.iter().map(|info| if d < info.rank() { info.constancy(d) } else { 1 }).min()?;
+        let lasts = if len > 1 { len } else { u64::MAX };
+        *run = Run { lasts, ..Run::new(0, len, 1) };
     }
     Some(out)
 }

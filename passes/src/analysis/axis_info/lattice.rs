@@ -32,7 +32,8 @@ pub struct Run {
     /// one. A remainder by an unknown size mostly runs on, and a quotient by it mostly stays. Says what accesses cost, and
     /// never what is allowed.
     pub usual: Option<i64>,
-    /// How many neighbours that lasts for: few for the remainder by a small constant, such as the taps of a convolution.
+    /// How many neighbours that lasts for, `len` at least: few for the remainder by a small constant, such as the taps of a convolution,
+    /// and for what is loaded for a few neighbours together, such as entries of a code book.
     pub lasts: u64,
 }
 
@@ -152,8 +153,8 @@ impl AxisInfo {
         for (run, (a, b)) in self.runs.iter_mut().zip(a.runs.iter().zip(&b.runs)) {
             if run.len == 1 {
                 run.usual = a.usual.zip(b.usual).and_then(|(a, b)| f(a, b));
-                run.lasts = a.lasts.min(b.lasts);
             }
+            run.lasts = a.lasts.min(b.lasts).max(run.len);
         }
     }
 
@@ -162,8 +163,8 @@ impl AxisInfo {
         let Some(divisor) = divisor.map(i64::unsigned_abs) else { return };
         for (run, divided) in self.runs.iter_mut().zip(&divided.runs) {
             let step = divided.usual.map_or(0, i64::unsigned_abs);
-            if run.len == 1 && step > 0 {
-                run.lasts = run.lasts.min((divisor / step).max(1));
+            if step > 0 {
+                run.lasts = run.lasts.min((divisor / step).max(run.len));
             }
         }
     }

@@ -321,6 +321,13 @@ fn usual_steps_of_divisions_by_constants_last_until_the_quotient_changes() {
     // A sum lasts as long as both, and steps of two are as many fewer.
     assert_eq!(lasts(&tap.add(&row.mul(&size, 32), 32).add(&unknown, 32)), (Some(2), 3));
     assert_eq!(lasts(&offsets.mul(&by(2), 32).rem(&by(63), true, 32)), (Some(2), 31));
+    // Known runs of a power of two, too: of the remainder they end, and a sum of both lasts no longer.
+    let (column, entry) = (offsets.rem(&by(8), true, 32), offsets.div(&by(8), true, 32));
+    assert_eq!((lasts(&column), lasts(&entry)), ((Some(1), 8), (Some(0), 8)));
+    assert_eq!((column.contiguity(0), lasts(&column.add(&entry.mul(&size, 32), 32))), (8, (Some(1), 8)));
+    // Of a remainder by a size that is a multiple of 16 nobody knows where it ends.
+    let sixteens = offsets.rem(&AxisInfo::multiple_of(16).splat(&[128]), true, 32);
+    assert_eq!((sixteens.contiguity(0), lasts(&sixteens)), (16, (Some(1), u64::MAX)));
     // Three neighbours are not most.
     assert!(!tap.usually_contiguous(0) && long.usually_contiguous(0) && unknown.usually_contiguous(0));
 }
