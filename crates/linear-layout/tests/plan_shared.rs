@@ -240,7 +240,8 @@ fn async_copies_are_wide_in_both_memories() {
         check_async_copy(&p, &d, &m, &facts, &target("cuda:80")).unwrap();
         (p.through_l1, p.mnemonic)
     };
-    let (cached, past) = ("cp.async.ca.shared.global 16".to_owned(), "cp.async.cg.shared.global 16".to_owned());
+    let (cached, past) =
+        ("cp.async.ca.shared.global 16".to_owned(), "cp.async.cg.shared.global 16".to_owned());
     assert_eq!(table(8, 32 << 10), (true, cached));
     assert_eq!(table(8, (32 << 10) + 1), (false, past.clone()));
     assert_eq!(table(64, 4096), (false, past));
