@@ -162,9 +162,8 @@ impl AxisInfo {
     pub(super) fn usually_until(&mut self, divided: &AxisInfo, divisor: Option<i64>) {
         let Some(divisor) = divisor.map(i64::unsigned_abs) else { return };
         for (run, divided) in self.runs.iter_mut().zip(&divided.runs) {
-            let step = divided.usual.map_or(0, i64::unsigned_abs);
-            if step > 0 {
-                run.lasts = run.lasts.min((divisor / step).max(run.len));
+            if let Some(steps) = divided.usual.and_then(|step| divisor.checked_div(step.unsigned_abs())) {
+                run.lasts = run.lasts.min(steps.max(run.len));
             }
         }
     }
