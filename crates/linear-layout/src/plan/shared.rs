@@ -43,14 +43,14 @@ pub struct SharedAccessPlan {
     /// and bank conflicts counted, as if they lay one after the other.
     pub partition_bits: u32,
     /// Whether a copy from global memory leaves what it reads in the L1: what has fewer than 16 bytes always does (PTX ISA,
-    /// "cp.async"), and pieces of 16 bytes that lie apart from each other in a table that fits ([`TABLE_BYTES`]): threads look entries
+    /// "cp.async"), and pieces of 16 bytes that lie apart from each other in a table of up to 32 KiB: threads look entries
     /// up again and again. Tiles of rows are read once, and would only drive out what others left there.
     pub through_l1: bool,
 }
 
 /// Bytes of a table whose entries stay in the L1, an eighth of what it and shared memory have together (CUDA programming guide, "Technical
 /// Specifications per Compute Capability").
-pub const TABLE_BYTES: u64 = 32 << 10;
+const TABLE_BYTES: u64 = 32 << 10;
 
 impl SharedAccessPlan {
     /// The cheapest way to move a tensor between registers in the layout `distributed` and shared memory
