@@ -39,7 +39,7 @@ bool isMovable(const llvm::Instruction &at) {
 class Hold : public llvm::FunctionPass {
 public:
   static char ID;
-  explicit Hold(bool only_across_calls) : FunctionPass(ID), only_across_calls(only_across_calls) {}
+  explicit Hold(bool assembled) : FunctionPass(ID), assembled(assembled) {}
   llvm::StringRef getPassName() const override { return "Hold what takes fewer registers than its operands"; }
   void getAnalysisUsage(llvm::AnalysisUsage &usage) const override {
     usage.setPreservesCFG();
@@ -47,17 +47,21 @@ public:
   }
 
   bool runOnFunction(llvm::Function &function) override {
-    if (function.size() == 1 || (only_across_calls && !calls(function)))
+    if (function.size() == 1)
       return false;
-    tt::Uniformity known(*this, function);
-    uniform = &known;
     layout = &function.getDataLayout();
     dominators.recalculate(function);
     after.recalculate(function);
     uses_first.assign(llvm::po_begin(&function), llvm::po_end(&function));
+    llvm::SmallVector<llvm::Instruction *> held;
+    if (assembled)
+      holdLoads(held);
+    if (assembled && !calls(function))
+      return hold(function, held);
+    tt::Uniformity known(*this, function);
+    uniform = &known;
     bool changed = raise();
     findTargets();
-    llvm::SmallVector<llvm::Instruction *> held;
     for (llvm::BasicBlock *block : uses_first) {
       holdTogether(*block, held);
       for (llvm::Instruction &at : llvm::reverse(*block)) {
@@ -74,14 +78,44 @@ public:
       }
     }
     targets.clear();
+    return hold(function, held) || changed;
+  }
+
+private:
+  /// Gives instructions a use at the end of their block.
+  static bool hold(llvm::Function &function, llvm::ArrayRef<llvm::Instruction *> held) {
     for (llvm::Instruction *at : held) {
       auto *use = llvm::Intrinsic::getOrInsertDeclaration(function.getParent(), llvm::Intrinsic::fake_use);
       llvm::CallInst::Create(use, {at}, "", at->getParent()->getTerminator()->getIterator());
     }
-    return changed || !held.empty();
+    return !held.empty();
   }
 
-private:
+  /// Registers of loads that are held in one block.
+  static constexpr unsigned MostLoaded = 64;
+
+  /// Holds loads from global memory, which are under way while what comes before their uses is computed, as masked ones are, which LLVM does not
+  /// move.
+  void holdLoads(llvm::SmallVectorImpl<llvm::Instruction *> &held) const {
+    for (llvm::BasicBlock *block : uses_first) {
+      unsigned all = 0;
+      for (llvm::Instruction &at : *block) {
+        auto *load = llvm::dyn_cast<llvm::LoadInst>(&at);
+        if (!load || !load->isSimple() || load->getPointerAddressSpace() != GlobalSpace || load->use_empty())
+          continue;
+        llvm::BasicBlock *target = targetOf(at);
+        unsigned words = (layout->getTypeSizeInBits(load->getType()).getFixedValue() + 31) / 32;
+        if (!target || target == block || !after.dominates(target, block) || all + words > MostLoaded)
+          continue;
+        all += words;
+        held.push_back(&at);
+      }
+    }
+  }
+
+  /// The address space of global memory (LLVM, "User Guide for NVPTX Back-end").
+  static constexpr unsigned GlobalSpace = 1;
+
   /// Whether a function calls another one that stays one.
   static bool calls(llvm::Function &function) {
     return llvm::any_of(llvm::instructions(function), [](llvm::Instruction &at) {
@@ -264,7 +298,7 @@ private:
     return !dominators.properlyDominates(&block, user.getParent()) && !targets.contains(&user);
   }
 
-  bool only_across_calls;
+  bool assembled;
   const tt::Uniformity *uniform = nullptr;
   const llvm::DataLayout *layout = nullptr;
   llvm::DominatorTree dominators;
@@ -300,5 +334,5 @@ public:
 char LetGo::ID;
 } // namespace
 
-llvm::Pass *tt::createHold(bool only_across_calls) { return new Hold(only_across_calls); }
+llvm::Pass *tt::createHold(bool assembled) { return new Hold(assembled); }
 llvm::Pass *tt::createLetGo() { return new LetGo(); }
