@@ -1,7 +1,7 @@
 // RUN: %ttc %s --target cuda:90 --num-warps 4 --emit ptx -o - | FileCheck %s
 // REQUIRES: libdevice
 
-// `tanh` branches in each of its calls. What is used behind them is loaded before them, and on its way meanwhile.
+// `erf` branches in each of its calls. What is used behind them is loaded before them, and on its way meanwhile.
 // CHECK-LABEL: .entry gated
 // CHECK-NOT: bra
 // CHECK-COUNT-2: ld.global.v4.b32
@@ -19,7 +19,7 @@ tt.func public @gated(%a: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %b: !tt.ptr
   %po = tt.addptr %os, %r : tensor<512x!tt.ptr<f32>>, tensor<512xi32>
   %x = tt.load %pa : tensor<512x!tt.ptr<f32>>
   %y = tt.load %pb : tensor<512x!tt.ptr<f32>>
-  %t = tt.extern_elementwise %x {libname = "", libpath = "", pure = true, symbol = "__nv_tanhf"} : (tensor<512xf32>) -> tensor<512xf32>
+  %t = tt.extern_elementwise %x {libname = "", libpath = "", pure = true, symbol = "__nv_erff"} : (tensor<512xf32>) -> tensor<512xf32>
   %z = arith.mulf %t, %y : tensor<512xf32>
   tt.store %po, %z : tensor<512x!tt.ptr<f32>>
   tt.return
