@@ -92,7 +92,7 @@ impl<'c> Ranges<'c> {
 }
 
 /// Operations in a row that are looked into for one range.
-const DEPTH: usize = 24;
+pub const DEPTH: usize = 24;
 
 /// What `value`, of integers, lies between, by what it is computed from, and nothing known of loops around it.
 pub fn of_value(value: Value<'_>) -> Option<Range> {

@@ -478,20 +478,21 @@ fn addresses_of<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>) -> Result<(Type
     let pointers = op.operand(0).ty();
     let facts =
         AccessFacts::of(op, analysis).ok_or_else(|| format!("{pointers} is no tensor of pointers"))?;
-    let within = span(op.operand(0))
-        .map_or(u64::MAX, |(least, most)| (most.abs_diff(least) + 1).saturating_mul(facts.bytes));
+    let bytes =
+        |(least, most): ranges::Range| most.abs_diff(least).saturating_add(1).saturating_mul(facts.bytes);
+    let within = span(op.operand(0), ranges::DEPTH).map_or(u64::MAX, bytes);
     Ok((pointers, AddressFacts { within, ..facts.addresses(u64::MAX) }))
 }
 
 /// Elements from an argument of the function to what the pointers of a tensor point to: the least and the greatest number, where these are
-/// known. All programs and iterations find the same there.
-fn span(pointers: Value<'_>) -> Option<ranges::Range> {
-    let op = pointers.def_op()?;
+/// known from `depth` operations in a row. All programs and iterations find the same there.
+fn span(pointers: Value<'_>, depth: usize) -> Option<ranges::Range> {
+    let (op, depth) = (pointers.def_op()?, depth.checked_sub(1)?);
     match_op!(op, {
         SplatOp => op.operand(0).arg_block()?.parent().filter(|owner| FuncOp::cast(*owner).is_some()).map(|_| (0, 0)),
-        BroadcastOp | ExpandDimsOp | ConvertLayoutOp => span(op.operand(0)),
+        BroadcastOp | ExpandDimsOp | ConvertLayoutOp => span(op.operand(0), depth),
         AddPtrOp => {
-            let (base, offset) = (span(op.operand(0))?, ranges::of_value(op.operand(1))?);
+            let (base, offset) = (span(op.operand(0), depth)?, ranges::of_value(op.operand(1))?);
             Some((base.0.checked_add(offset.0)?, base.1.checked_add(offset.1)?))
         },
         _ => None,
