@@ -67,8 +67,8 @@ fn loops_without<'c>(value: Value<'c>, op: Op<'c>) -> impl Iterator<Item = Op<'c
 fn computing_loop_without<'c>(dot: WarpGroupDotOp<'c>) -> Option<Op<'c>> {
     let stored = LocalAllocOp::cast(dot.b().def_op()?).filter(|made| made.src().is_some())?;
     let computes = |around: &Op<'c>| {
-        let inside = std::iter::successors(stored.op().parent(), |op| op.parent()).any(|op| op == *around);
-        inside && around.walk(&mut |op| if may_load(op) { Walk::Stop } else { Walk::Advance }) != Walk::Stop
+        stored.op().ancestor(|op| op == *around).is_some()
+            && around.walk(&mut |op| if may_load(op) { Walk::Stop } else { Walk::Advance }) != Walk::Stop
     };
     loops_without(dot.a(), dot.op()).take_while(computes).last()
 }

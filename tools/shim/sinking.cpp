@@ -49,14 +49,18 @@ public:
   bool runOnFunction(llvm::Function &function) override {
     if (function.size() == 1)
       return false;
+    bool values = !assembled || calls(function);
+    bool loads = assembled && loadsForOtherBlocks(function);
+    if (!values && !loads)
+      return false;
     layout = &function.getDataLayout();
     dominators.recalculate(function);
     after.recalculate(function);
     uses_first.assign(llvm::po_begin(&function), llvm::po_end(&function));
     llvm::SmallVector<llvm::Instruction *> held;
-    if (assembled)
+    if (loads)
       holdLoads(held);
-    if (assembled && !calls(function))
+    if (!values)
       return hold(function, held);
     tt::Uniformity known(*this, function);
     uniform = &known;
@@ -100,17 +104,28 @@ private:
     for (llvm::BasicBlock *block : uses_first) {
       unsigned all = 0;
       for (llvm::Instruction &at : *block) {
-        auto *load = llvm::dyn_cast<llvm::LoadInst>(&at);
-        if (!load || !load->isSimple() || load->getPointerAddressSpace() != GlobalSpace || load->use_empty())
+        if (!isLoad(at) || at.use_empty())
           continue;
         llvm::BasicBlock *target = targetOf(at);
-        unsigned words = (layout->getTypeSizeInBits(load->getType()).getFixedValue() + 31) / 32;
-        if (!target || target == block || !after.dominates(target, block) || all + words > MostLoaded)
+        unsigned own = registers(at.getType());
+        if (!target || target == block || !after.dominates(target, block) || all + own > MostLoaded)
           continue;
-        all += words;
+        all += own;
         held.push_back(&at);
       }
     }
+  }
+
+  /// Whether an instruction loads from global memory, and LLVM may move it.
+  static bool isLoad(const llvm::Instruction &at) {
+    auto *load = llvm::dyn_cast<llvm::LoadInst>(&at);
+    return load && load->isSimple() && load->getPointerAddressSpace() == GlobalSpace;
+  }
+
+  /// Whether some load has a use in another block: in most functions none has.
+  static bool loadsForOtherBlocks(llvm::Function &function) {
+    return llvm::any_of(llvm::instructions(function),
+                        [](llvm::Instruction &at) { return isLoad(at) && at.isUsedOutsideOfBlock(at.getParent()); });
   }
 
   /// The address space of global memory (LLVM, "User Guide for NVPTX Back-end").
@@ -162,8 +177,11 @@ private:
     llvm::Type *type = value.getType();
     if (!type->isSized() || type->isAggregateType() || type->isIntOrIntVectorTy(1) || uniform->isUniform(&value))
       return 0;
-    return (layout->getTypeSizeInBits(type).getFixedValue() + 31) / 32;
+    return registers(type);
   }
+
+  /// Registers of 32 bits that a type takes.
+  unsigned registers(llvm::Type *type) const { return (layout->getTypeSizeInBits(type).getFixedValue() + 31) / 32; }
 
   /// Moves instructions back up to the last of their operands: InstCombine moves them, too, to a block that returns. What is computed in
   /// the block for an instruction moves with it: of a polynomial whose coefficients a table has, the loads stay where they are, and one
