@@ -1,409 +1,44 @@
 //! The one-shot compiler: TTIR or TTGIR, text or bytecode, to any later stage.
 
 mod loads_ahead;
+mod options;
+mod results;
 
 use crate::binary::{self, Resources};
-use crate::companions::Companions;
 use crate::contexts::Contexts;
 use crate::diagnostics::{Handler, Sink};
 use crate::occupancy::{self, Assembled, Chosen, Limits};
-use crate::overrides::{self, Expected, Override};
+use crate::overrides::{self, Expected};
 use crate::refusal::Refusal;
 use crate::{codegen, device_library, llvm_errors};
 use anyhow::{Context as _, Result, anyhow, bail};
 use inkwell::context::Context as LlvmContext;
 use inkwell::module::Module as LlvmModule;
 use inkwell::targets::TargetMachine;
-use linear_layout::show::timeline::{self, Timeline};
+use linear_layout::show::timeline;
 use linear_layout::target::{TargetDesc, Vendor};
 use melior::ir::Module;
 use mlir_host::bytecode::is_bytecode;
 use mlir_host::driver::{Pipelines, Source};
-use mlir_host::ir::{Attr, Op, Type};
+use mlir_host::ir::{Attr, Op};
 use std::borrow::Cow;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use ttopt_dialect::tt::ops::FuncOp;
-use ttopt_dialect::tt::types::TensorDescType;
 use ttopt_dialect::ttg::module_attrs::{TARGET, TOTAL_NUM_WARPS};
-use ttopt_dialect::ttng::types::TensorDescIm2ColType;
 use ttopt_lowering::{FLUSH_DENORMALS, FP_FUSION, LINE_INFO, MAX_REGISTERS, WAVES_PER_EU, flushes_denormals};
 use ttopt_passes::choice::{Choice, Unit};
-use ttopt_passes::estimate::{Estimate, Launch};
+use ttopt_passes::estimate::Estimate;
 use ttopt_passes::kernel_decisions::{MOST_CTAS, REDUCE_LOOP_ADDRESSES};
 use ttopt_passes::last_use::COMES_BACK;
 use ttopt_passes::schedule::pass::{FEW_PROGRAMS, SCHEDULES};
 
-/// What to stop at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Stage {
-    /// The input, parsed and verified.
-    Ttir,
-    /// With layouts.
-    Ttgir,
-    /// The `llvm` dialect.
-    Llvm,
-    /// Optimized LLVM IR.
-    Llvmir,
-    /// The target's assembly: PTX or AMDGCN.
-    Asm,
-    /// Assembly for NVIDIA GPUs.
-    Ptx,
-    /// Assembly for AMD GPUs.
-    Amdgcn,
-    /// A binary for the target: a cubin or an hsaco.
-    Bin,
-    /// A binary for NVIDIA GPUs.
-    Cubin,
-    /// A binary for AMD GPUs: a code object.
-    Hsaco,
-    /// The machine code of a cubin as text, with lines of the source.
-    Sass,
-}
-
-impl Stage {
-    /// All of them, in the order of a compilation, with their names and what each is.
-    pub const ALL: [(Stage, &str, &str); 11] = [
-        (Stage::Ttir, "ttir", "The input, parsed and verified"),
-        (Stage::Ttgir, "ttgir", "With layouts"),
-        (Stage::Llvm, "llvm", "The `llvm` dialect"),
-        (Stage::Llvmir, "llvmir", "Optimized LLVM IR"),
-        (Stage::Asm, "asm", "The target's assembly: PTX or AMDGCN"),
-        (Stage::Ptx, "ptx", "Assembly for NVIDIA GPUs"),
-        (Stage::Amdgcn, "amdgcn", "Assembly for AMD GPUs"),
-        (Stage::Bin, "bin", "A binary for the target: a cubin or an hsaco"),
-        (Stage::Cubin, "cubin", "A binary for NVIDIA GPUs"),
-        (Stage::Hsaco, "hsaco", "A binary for AMD GPUs: a code object"),
-        (Stage::Sass, "sass", "The machine code of a cubin as text, with lines of the source"),
-    ];
-
-    /// The stage of a name; `llir` is `llvmir`.
-    pub fn of_name(name: &str) -> Option<Stage> {
-        let name = if name == "llir" { "llvmir" } else { name };
-        Self::ALL.iter().find(|(_, known, _)| *known == name).map(|(stage, ..)| *stage)
-    }
-}
-
-impl Stage {
-    /// Whose GPUs have it; all have the others.
-    fn vendor(self) -> Option<Vendor> {
-        match self {
-            Stage::Ptx | Stage::Cubin | Stage::Sass => Some(Vendor::Nvidia),
-            Stage::Amdgcn | Stage::Hsaco => Some(Vendor::Amd),
-            _ => None,
-        }
-    }
-
-    /// Whether it is assembly.
-    pub fn is_assembly(self) -> bool {
-        matches!(self, Stage::Asm | Stage::Ptx | Stage::Amdgcn)
-    }
-}
-
-/// What to compile for.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Options {
-    /// As in `ttg.target`: `cuda:80`; without one the module's, or `cuda:90`.
-    pub target: Option<String>,
-    /// Warps of a program, those of partitions included.
-    pub num_warps: u32,
-    /// Stages of software pipelines.
-    pub num_stages: u32,
-    /// CTAs of a cluster that run one program.
-    pub num_ctas: u32,
-    /// What to stop at.
-    pub emit: Stage,
-    /// Stages or passes after which the IR is printed to stderr; `all` for all.
-    pub print_after: Vec<String>,
-    /// Whether passes explain their choices as remarks.
-    pub explain: bool,
-    /// Whether the schedules of loops are wanted.
-    pub schedules: bool,
-    /// The launch for which it is wanted what a program asks of the GPU.
-    pub estimate: Option<Launch>,
-    /// Whether the IR is verified after each pass, not only after each stage.
-    pub verify_each: bool,
-    /// Whether all descriptors that can have a tensor map have one, also where pointers were measured to be
-    /// faster.
-    pub all_tensor_maps: bool,
-    /// Whether the artifacts of all stages on the way are kept.
-    pub keep: bool,
-    /// Where each stage is written as soon as it is made, also when a later one fails: `KERNEL.ttir`, `.ttgir`, `.llir`, and so
-    /// on.
-    pub dump: Option<PathBuf>,
-    /// Whether TTIR, TTGIR and the `llvm` dialect are printed with locations and with the names of values.
-    pub locations: bool,
-    /// Whether the code has lines of the source, for debuggers and profilers.
-    pub line_info: bool,
-    /// The most registers that a thread may have (`.maxnreg`); how many CTAs a multiprocessor should hold is left open
-    /// then.
-    pub max_registers: Option<u32>,
-    /// The waves that a SIMD of an AMD GPU is to hold, by which registers are given out; where it is open LLVM decides.
-    pub waves_per_eu: Option<u32>,
-    /// Whether a product and a sum may become one operation that rounds once.
-    pub fp_fusion: bool,
-    /// Whether libdevice's functions of singles, square roots and roundings to whole numbers take denormal numbers for zero, as
-    /// Triton's `enable_reflect_ftz` lets them by default; NVIDIA's GPUs only.
-    pub flush_denormals: bool,
-    /// Whether PTX that may do better with the registers that `ptxas` has for it is made beside the one asked for
-    /// ([`Compiled::second`]): for those who assemble it themselves. Binaries are made of the better one in any case.
-    pub second: bool,
-    /// What `ptxas` is told beyond what it needs to know.
-    pub ptxas_options: Vec<String>,
-    /// Stages that take the place of what would be made.
-    pub overrides: Vec<Override>,
-    /// Where assemblers, linkers and libraries are.
-    pub companions: Companions,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            target: None,
-            num_warps: 4,
-            num_stages: 3,
-            num_ctas: 1,
-            emit: Stage::Asm,
-            print_after: Vec::new(),
-            explain: false,
-            schedules: false,
-            estimate: None,
-            verify_each: cfg!(debug_assertions),
-            all_tensor_maps: false,
-            keep: false,
-            dump: None,
-            locations: false,
-            line_info: true,
-            max_registers: None,
-            waves_per_eu: None,
-            fp_fusion: true,
-            flush_denormals: true,
-            second: false,
-            ptxas_options: Vec::new(),
-            overrides: Vec::new(),
-            companions: Companions::default(),
-        }
-    }
-}
-
-impl Options {
-    /// The default ones, but for the stage to stop at; fields are there to be set.
-    pub fn new(emit: Stage) -> Self {
-        Self { emit, ..Self::default() }
-    }
-
-    /// The same for a target.
-    pub fn for_target(target: impl Into<String>, emit: Stage) -> Self {
-        Self { target: Some(target.into()), ..Self::new(emit) }
-    }
-}
-
-/// How long the stages took.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct Times {
-    /// Reading and verifying the input.
-    pub parse: Duration,
-    /// TTIR to TTGIR.
-    pub ttgir: Duration,
-    /// TTGIR to optimized LLVM IR.
-    pub llir: Duration,
-    /// LLVM IR to assembly, or to an object file.
-    pub asm: Duration,
-    /// Assembly or an object file to a binary.
-    pub bin: Duration,
-}
-
-impl Times {
-    /// In microseconds.
-    pub fn to_json(&self) -> serde_json::Value {
-        let us = |time: Duration| time.as_micros() as u64;
-        serde_json::json!({
-            "parse_us": us(self.parse), "ttgir_us": us(self.ttgir), "llir_us": us(self.llir),
-            "asm_us": us(self.asm), "bin_us": us(self.bin), "total_us": us(self.total()),
-        })
-    }
-
-    /// All stages together.
-    pub fn total(&self) -> Duration {
-        self.parse + self.ttgir + self.llir + self.asm + self.bin
-    }
-}
-
-/// What a launcher needs to know.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct Metadata {
-    /// The kernel's symbol.
-    pub name: String,
-    /// As in `ttg.target`.
-    pub target: String,
-    /// Warps of a program, those of partitions included.
-    pub num_warps: u32,
-    /// Threads of a program.
-    pub threads: u32,
-    /// Dynamic shared memory, in bytes.
-    pub shared: u64,
-    /// Global scratch memory, in bytes per program.
-    pub global_scratch: u64,
-    /// Alignment of the global scratch memory, in bytes.
-    pub global_scratch_align: u64,
-    /// Profile scratch memory, in bytes per program.
-    pub profile_scratch: u64,
-    /// CTAs of a cluster.
-    pub cluster: u32,
-    /// The tensor maps that the launcher makes of the descriptors among the arguments, in their order.
-    pub tensor_maps: Vec<TensorMapArgument>,
-}
-
-/// An argument that is a tensor map (CUDA driver API, `cuTensorMapEncodeTiled`).
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct TensorMapArgument {
-    /// Elements of a box by dimension, the contiguous one last.
-    pub box_shape: Vec<u64>,
-    /// Bytes of an element.
-    pub elem_bytes: u32,
-    /// The number of the element's type, as PTX counts.
-    pub elem_type: u32,
-    /// The number of the swizzle mode.
-    pub swizzle: u32,
-    /// Whether it is made by `cuTensorMapEncodeIm2col` instead.
-    pub is_im2col: bool,
-}
-
-impl Metadata {
-    /// As JSON.
-    pub fn to_json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "name": self.name,
-            "target": self.target,
-            "num_warps": self.num_warps,
-            "threads": self.threads,
-            "shared": self.shared,
-            "global_scratch_size": self.global_scratch,
-            "global_scratch_align": self.global_scratch_align,
-            "profile_scratch_size": self.profile_scratch,
-            "cluster_size": self.cluster,
-            "tensordesc_meta": self.tensor_maps.iter().map(TensorMapArgument::to_json).collect::<Vec<_>>(),
-        })
-    }
-}
-
-impl TensorMapArgument {
-    /// As Triton's launcher reads it.
-    fn to_json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "block_size": self.box_shape,
-            "elem_size": self.elem_bytes,
-            "elem_type": self.elem_type,
-            "swizzle": self.swizzle,
-            "fp4_padded": false,
-            "is_im2col": self.is_im2col,
-        })
-    }
-
-    /// That of an argument's type; `None` for other arguments.
-    fn of(ty: Type<'_>, target: &str) -> Option<Result<Self>> {
-        if let Some(im2col) = TensorDescIm2ColType::cast(ty) {
-            return Some(Self::new(im2col.tiled()?, true, target));
-        }
-        Some(Self::new(TensorDescType::cast(ty)?, false, target))
-    }
-
-    fn new(desc: TensorDescType<'_>, is_im2col: bool, target: &str) -> Result<Self> {
-        let target = known_target(target)?;
-        let map = ttopt_passes::buffer_plans::tma_map(desc, &target).map_err(|err| anyhow!("{err}"))?;
-        Ok(Self {
-            box_shape: map.box_shape.to_vec(),
-            elem_bytes: map.elem_bits / 8,
-            elem_type: ttopt_passes::tma::element_type(desc.element()),
-            swizzle: map.swizzle_mode(),
-            is_im2col,
-        })
-    }
-}
-
-/// What the stages made, as far as it was asked for: the last one, or all of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Artifacts {
-    /// The input, parsed, verified and printed.
-    pub ttir: Option<Vec<u8>>,
-    /// With layouts.
-    pub ttgir: Option<Vec<u8>>,
-    /// The `llvm` dialect; only where compilation stops there.
-    pub llvm: Option<Vec<u8>>,
-    /// Optimized LLVM IR, as text.
-    pub llvmir: Option<Vec<u8>>,
-    /// PTX or AMDGCN.
-    pub asm: Option<Vec<u8>>,
-    /// A cubin or an hsaco.
-    pub bin: Option<Vec<u8>>,
-    /// The machine code of a cubin, as text; only where compilation stops there.
-    pub sass: Option<Vec<u8>>,
-}
-
-/// What came out.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct Compiled {
-    /// Text, or a binary: what the last stage made.
-    pub output: Vec<u8>,
-    /// What the stages before it made, where [`Options::keep`] asks for that.
-    pub artifacts: Artifacts,
-    /// What a binary needs, where its assembler says so.
-    pub resources: Option<Resources>,
-    /// Of the kernel; absent before layouts are chosen.
-    pub metadata: Option<Metadata>,
-    /// The schedules of loops, where [`Options::schedules`] asks for them and passes chose them.
-    pub schedules: Option<Vec<Timeline>>,
-    /// What a program of the launch asks of the GPU, where [`Options::estimate`] asks for that and passes chose layouts.
-    pub estimate: Option<Estimate>,
-    /// Other PTX of the same kernel for the same launch, where loads of the first wait in registers for later iterations, and
-    /// whether they do better without is known when registers are allocated (`occupancy::better_of`).
-    pub second: Option<Vec<u8>>,
-    /// How long the stages took.
-    pub times: Times,
-}
+pub use options::{Options, Stage, launch_of_json};
+pub use results::{Artifacts, Compiled, Metadata, TensorMapArgument, Times};
 
 /// Compilation failed, and diagnostics that were printed say why: nobody need print this error, too.
 #[derive(Debug, thiserror::Error)]
 #[error("compilation failed")]
 pub struct Reported;
-
-impl Compiled {
-    /// The estimate as JSON: cycles by what they are for, bytes, waits.
-    pub fn estimate_json(&self) -> Option<serde_json::Value> {
-        let Estimate { terms, dots, loaded, stored, waits, .. } = self.estimate.as_ref()?;
-        let terms: serde_json::Map<_, _> =
-            terms.iter().map(|(name, cycles)| ((*name).to_owned(), (*cycles).into())).collect();
-        Some(serde_json::json!({
-            "cycles": terms, "dots": dots, "loaded": loaded, "stored": stored, "waits": waits
-        }))
-    }
-}
-
-/// A launch for [`Options::estimate`]: `{"grid": [1, 1, 1], "args": [{"value": 7}, …]}`, as far as it is known.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn launch_of_json(text: &str) -> Result<Launch> {
-    let json: serde_json::Value = serde_json::from_str(text).context("the launch is not JSON")?;
-    let mut launch = Launch::default();
-    if let Some(grid) = json.get("grid") {
-        let sizes: Vec<i64> =
-            grid.as_array().into_iter().flatten().filter_map(serde_json::Value::as_i64).collect();
-        launch.grid =
-            Some(sizes.try_into().map_err(|_| anyhow!("`grid` of the launch must be three numbers"))?);
-    }
-    let arguments = json.get("args").and_then(|args| args.as_array());
-    let value = |argument: &serde_json::Value| argument.get("value").and_then(serde_json::Value::as_i64);
-    launch.arguments = arguments.into_iter().flatten().map(value).collect();
-    Ok(launch)
-}
 
 /// The caller did not want it any more.
 #[derive(Debug, thiserror::Error)]

@@ -5,6 +5,7 @@ pub mod expand;
 pub mod nest;
 pub mod offsets;
 pub mod one_loop;
+mod order;
 pub mod pass;
 pub mod past_registers;
 pub mod plan;

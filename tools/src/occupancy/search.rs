@@ -5,13 +5,15 @@
 //! once, on threads of their own, and beside a short first one that which is likely to be tried ([`with_next_text`]). What is
 //! chosen is what trying them one after the other would choose.
 
+use super::variants::{
+    BY_MACHINE_CODE, FASTER_WITHOUT_LOADS_AHEAD, Variant, copies_more, is_worth_no_copies_ahead,
+    is_worth_no_loads_ahead, likely_next,
+};
 use super::written_out::has_loops_that_stay;
 use super::{
-    BY_MACHINE_CODE, FASTER_WITHOUT_LOADS_AHEAD, FEW_SPILLS, MOST_REGISTERS, Variant, copies_more,
-    in_an_order_that_fits, in_other_orders, is_worth_another_order, is_worth_dots_beside_each_other,
-    is_worth_fewer_ctas, is_worth_more_ctas, is_worth_no_bound, is_worth_no_copies_ahead,
-    is_worth_no_loads_ahead, likely_next, with_dots_beside_each_other, with_fewer_spills, with_more_ctas,
-    without_bound,
+    FEW_SPILLS, MOST_REGISTERS, in_an_order_that_fits, in_other_orders, is_worth_another_order,
+    is_worth_dots_beside_each_other, is_worth_fewer_ctas, is_worth_more_ctas, is_worth_no_bound,
+    with_dots_beside_each_other, with_fewer_spills, with_more_ctas, without_bound,
 };
 use crate::binary;
 use std::borrow::Cow;
