@@ -162,7 +162,7 @@ fn read_in_loops_of(function: Op<'_>, warps: u64, callees: &FastMap<String, Need
         });
         Walk::Advance
     });
-    // What it leaves LLVM to spill is not known well enough on AMD GPUs (docs/amd.md).
+    // What it leaves LLVM to spill is not known well enough on AMD GPUs.
     let is_known = target.vendor == Vendor::Nvidia;
     reads.retain(|read| !loops_around_uses(*read).is_empty());
     if reads.is_empty() || !is_known || !is_short_of_registers(function, target) {
