@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What ptxas makes of our PTX and of Triton's: registers, spills and shared memory per kernel.
 
-    TTOPT_PTXAS=PTXAS TTOPT_TRITON_PYTHON=PYTHON_WITH_TRITON_3.9 bench/ptxas.py [NAME ...] > docs/ptxas.md
+    TTOPT_PTXAS=PTXAS TTOPT_TRITON_PYTHON=PYTHON_WITH_TRITON_3.9 bench/ptxas.py [NAME ...]
 
 TTOPT_BIN_DIR has our release binaries. Both compile without software pipelining, for each of the
 CAPABILITIES; kernels that one of them does not compile for a capability are left out. As a worker
