@@ -6,6 +6,7 @@
 #include "counters.cpp"
 #include "divisions.cpp"
 #include "inlining.cpp"
+#include "jumps.cpp"
 #include "masked_out.cpp"
 #include "masks.cpp"
 #include "near_use.cpp"

@@ -213,6 +213,10 @@ pub fn optimize(
             _ => LLVM_PASSES_AMD,
         };
         let before = if has_wide_divisions(module) { DIVISION_PASSES } else { "" };
+        // Before branches around few instructions become selections.
+        if vendor == Vendor::Nvidia {
+            thread_jumps(module);
+        }
         run(&format!("function({before}{passes})"))?;
         // What follows from them is known, too, and often all that a thread does with a part of its tile.
         if vendor == Vendor::Nvidia && leave_out_masked(module) {
@@ -240,6 +244,12 @@ pub fn optimize(
         }
         _ => Ok(()),
     }
+}
+
+/// Leads branches that an earlier one decides past the tests between (`shim/jumps.cpp`).
+fn thread_jumps(module: &Module<'_>) {
+    // SAFETY: the module lives during the call, and nothing else has its instructions.
+    unsafe { ttThreadJumps(module.as_mut_ptr()) }
 }
 
 /// Leaves out accesses whose masks are never true, and says whether there were any.
@@ -652,6 +662,7 @@ unsafe extern "C" {
     ) -> LLVMMemoryBufferRef;
     fn ttForget(machine: LLVMTargetMachineRef);
     fn ttLeaveOutMasked(module: LLVMModuleRef) -> usize;
+    fn ttThreadJumps(module: LLVMModuleRef);
     fn ttAssemble(
         triple: *const c_char,
         cpu: *const c_char,
