@@ -16,10 +16,14 @@
 using namespace llvm;
 
 namespace {
-/// Whether all lanes of a warp have to execute `call` together (PTX ISA, ".aligned"): of those none may be made two.
-bool isAligned(const CallInst &call) {
+/// Whether lanes of a warp have to execute `call` together (PTX ISA, ".aligned", ".sync", "bar"): of those none may be made two. LLVM
+/// knows it of its own functions, and nothing of assembly.
+bool isCollective(const CallInst &call) {
   auto *assembly = dyn_cast<InlineAsm>(call.getCalledOperand());
-  return assembly && StringRef(assembly->getAsmString()).contains(".aligned");
+  if (!assembly)
+    return false;
+  StringRef text = assembly->getAsmString();
+  return any_of(ArrayRef<StringRef>{".aligned", ".sync", "bar.", "barrier"}, [&](StringRef part) { return text.contains(part); });
 }
 
 bool branches(const BasicBlock &block) {
@@ -72,7 +76,7 @@ void ttThreadJumps(LLVMModuleRef module) {
     if (choices(in, *function) < 2)
       continue;
     for (Instruction &at : instructions(*function))
-      if (auto *call = dyn_cast<CallInst>(&at); call && isAligned(*call))
+      if (auto *call = dyn_cast<CallInst>(&at); call && isCollective(*call))
         call->setConvergent();
     auto kept = keepBodies(in, *function);
     JumpThreadingPass().run(*function, analyses);
