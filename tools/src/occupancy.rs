@@ -6,7 +6,7 @@
 //! warps hide latencies. How many registers the code needs is found in the PTX itself (`pressure`), where addresses,
 //! masks and fragments are what they will be.
 //!
-//! The constants were fitted to some 2,000 timings on an H200: kernels of libraries, each assembled for up to four bounds
+//! The constants were fitted to some 2,000 timings: kernels of libraries, each assembled for up to four bounds
 //! (`docs/objective.md`).
 
 mod apart;
