@@ -77,16 +77,16 @@ def recurrences():
     small = r(4, 512, 4096, of=share), r(4, 512, 4096)
     yield learned(S + "scalar", "Scan", *small, label="scalar_bf16")
 
+    turn = lambda: torch.polar(share(4, 256, 4096, dtype="float32"), rand(4, 256, 4096, dtype="float32"))
+
     def complex_scan():
         module = importlib.import_module(S + "complex")
-        turn = lambda: torch.polar(share(4, 256, 4096, dtype="float32"), rand(4, 256, 4096, dtype="float32"))
         return (lambda f, x: module.scan(f, x)), [turn(), turn()]
 
     yield "accelerated_scan.complex", complex_scan
 
     def complex_back():
         module = importlib.import_module(S + "complex")
-        turn = lambda: torch.polar(share(4, 256, 4096, dtype="float32"), rand(4, 256, 4096, dtype="float32"))
 
         def call(f, x, out):
             f, x = f.detach().requires_grad_(), x.detach().requires_grad_()

@@ -4,6 +4,7 @@
 // those that are not.
 
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -12,6 +13,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Transforms/Scalar/JumpThreading.h"
 #include "llvm-c/Core.h"
+#include <optional>
 
 using namespace llvm;
 
@@ -49,37 +51,44 @@ SmallVector<WeakVH> keepBodies(const LoopInfo &loops, Function &function) {
 size_t choices(const LoopInfo &loops, const Function &function) {
   return count_if(function, [&](const BasicBlock &block) { return branches(block) && !loops.getLoopFor(&block); });
 }
+
+/// What LLVM's passes ask of functions, none of which knows the target.
+struct Analyses {
+  PassBuilder builder;
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager calls;
+  ModuleAnalysisManager modules;
+
+  Analyses() {
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(calls);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, calls, modules);
+  }
+};
 }
 
 extern "C" {
 /// Threads jumps of the functions of `module` that choose more than once outside of loops, there.
 void ttThreadJumps(LLVMModuleRef module) {
-  SmallVector<Function *> functions;
-  for (Function &function : *unwrap(module))
-    if (count_if(function, branches) > 1)
-      functions.push_back(&function);
-  if (functions.empty())
-    return;
-  // None of these knows the target.
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager analyses;
-  CGSCCAnalysisManager calls;
-  ModuleAnalysisManager modules;
-  PassBuilder builder;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(calls);
-  builder.registerFunctionAnalyses(analyses);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, analyses, calls, modules);
-  for (Function *function : functions) {
-    auto &in = analyses.getResult<LoopAnalysis>(*function);
-    if (choices(in, *function) < 2)
+  std::optional<Analyses> analyses;
+  for (Function &function : *unwrap(module)) {
+    if (count_if(function, branches) < 2)
       continue;
-    for (Instruction &at : instructions(*function))
+    DominatorTree dominators(function);
+    LoopInfo loops(dominators);
+    if (choices(loops, function) < 2)
+      continue;
+    for (Instruction &at : instructions(function))
       if (auto *call = dyn_cast<CallInst>(&at); call && isCollective(*call))
         call->setConvergent();
-    auto kept = keepBodies(in, *function);
-    JumpThreadingPass().run(*function, analyses);
+    auto kept = keepBodies(loops, function);
+    // Few kernels come here.
+    if (!analyses)
+      analyses.emplace();
+    JumpThreadingPass().run(function, analyses->functions);
     for (WeakVH &call : kept)
       if (call)
         cast<Instruction>(call)->eraseFromParent();
