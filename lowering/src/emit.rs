@@ -122,8 +122,9 @@ pub struct Emit<'c> {
     global_accesses: Vec<u32>,
     has_copies: bool,
     adds_constants_last: bool,
-    /// What values are parts of, where [`Emit::joined`] is to know.
-    pieces: Option<FastMap<Value<'c>, Piece<'c>>>,
+    joins: bool,
+    /// What values are parts of: of all where [`Emit::joined`] is to know, else of bytes alone.
+    pieces: FastMap<Value<'c>, Piece<'c>>,
 }
 
 /// Bits of a value, which begin with bit `at` of `whole`.
@@ -183,18 +184,19 @@ impl<'c> Emit<'c> {
             global_accesses: Vec::new(),
             has_copies: false,
             adds_constants_last: true,
-            pieces: None,
+            joins: false,
+            pieces: FastMap::default(),
         }
     }
     /// Whether values that are taken apart and put together again are to stay whole ([`Emit::joined`]); they are not by default.
     #[must_use]
     pub fn joining(mut self, joins: bool) -> Self {
-        self.pieces = joins.then(FastMap::default);
+        self.joins = joins;
         self
     }
     /// As [`joining`](Self::joining) says.
     pub fn joins(&self) -> bool {
-        self.pieces.is_some()
+        self.joins
     }
     /// Whether functions of singles take denormal numbers for zero, and give it for them; they do not by default.
     #[must_use]
@@ -514,21 +516,47 @@ impl<'c> Emit<'c> {
             return Ok(value);
         }
         let cast = self.value("llvm.bitcast", &[value], ty, &[])?;
-        self.note_piece(cast, value, 0);
+        if self.joins {
+            self.note_piece(cast, value, 0);
+        }
         Ok(cast)
     }
     /// Notes that `part` has the bits of `of` that begin with bit `at`.
     fn note_piece(&mut self, part: Value<'c>, of: Value<'c>, at: u32) {
-        let Some(pieces) = &mut self.pieces else { return };
         let Some(bits) = all_bits(part.ty()).filter(|bits| bits % 8 == 0) else { return };
-        let (whole, first) = pieces.get(&of).map_or((of, 0), |piece| (piece.whole, piece.at));
-        pieces.insert(part, Piece { whole, at: first + at, bits });
+        let (whole, first) = self.pieces.get(&of).map_or((of, 0), |piece| (piece.whole, piece.at));
+        self.pieces.insert(part, Piece { whole, at: first + at, bits });
+    }
+    /// The value that a byte was taken out of, of at least 16 bits, and the bit with which it begins there.
+    pub fn byte_of(&self, byte: Value<'c>) -> Option<(Value<'c>, u32)> {
+        let piece = self.pieces.get(&byte).filter(|piece| piece.bits == 8)?;
+        all_bits(piece.whole.ty()).filter(|bits| bits % 16 == 0)?;
+        Some((piece.whole, piece.at))
+    }
+    /// `bits` bits of `whole` that begin with bit `at`, as an integer; `None` where `whole` is no multiple of them.
+    ///
+    /// # Errors
+    /// When an operation cannot be made.
+    pub fn part(&mut self, whole: Value<'c>, at: u32, bits: u32) -> Lowered<Option<Value<'c>>> {
+        let (of, ty) = (all_bits(whole.ty()).unwrap_or(0), self.int(bits));
+        if of % bits != 0 || !at.is_multiple_of(bits) || at >= of {
+            return Ok(None);
+        }
+        if of == bits {
+            return Ok(Some(self.bitcast(whole, ty)?));
+        }
+        let vector = self.vector((of / bits) as usize, ty)?;
+        let parts = self.bitcast(whole, vector)?;
+        Ok(Some(self.extract_element(parts, (at / bits) as usize, ty)?))
     }
     /// `values` side by side as a `ty`, if they are parts of one value that lie in it as they are to: all of it, or words of 32 bits.
     ///
     /// What LLVM finds out of extractions and insertions of elements, it does for each of them again, in several passes.
     pub fn joined(&mut self, values: &[Value<'c>], ty: Type<'c>) -> Lowered<Option<Value<'c>>> {
-        let Some(pieces) = &self.pieces else { return Ok(None) };
+        if !self.joins {
+            return Ok(None);
+        }
+        let pieces = &self.pieces;
         let Some(first) = values.first().and_then(|value| pieces.get(value)).copied() else {
             return Ok(None);
         };
@@ -609,7 +637,7 @@ impl<'c> Emit<'c> {
     pub fn extract_element(&mut self, vector: Value<'c>, i: usize, element: Type<'c>) -> Lowered<Value<'c>> {
         let index = self.const_i32(i as i64)?;
         let taken = self.value("llvm.extractelement", &[vector, index], element, &[])?;
-        if self.joins() {
+        if self.joins || element == self.i8 {
             self.note_piece(taken, vector, i as u32 * all_bits(element).unwrap_or(0));
         }
         Ok(taken)

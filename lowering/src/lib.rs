@@ -19,6 +19,7 @@
 
 pub mod amd;
 pub mod buffers;
+pub mod bytes;
 pub mod emit;
 pub mod exchange;
 pub mod floats;

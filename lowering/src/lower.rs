@@ -31,6 +31,8 @@ use ttopt_passes::thread_group::ThreadGroup;
 
 /// The values of a thread, in register order.
 pub type Values<'c> = Rc<[Value<'c>]>;
+/// The operands of an elementwise operation for one register.
+pub type Args<'c> = smallvec::SmallVec<[Value<'c>; 4]>;
 /// Lowers one kind of operation.
 pub type Handler = for<'a, 'c> fn(&mut Lower<'a, 'c>, Op<'c>) -> Lowered<()>;
 
@@ -353,35 +355,45 @@ impl<'a, 'c> Lower<'a, 'c> {
         op: Op<'c>,
         mut each: impl FnMut(&mut Self, &[Value<'c>]) -> Lowered<Value<'c>>,
     ) -> Lowered<()> {
+        self.map_all(op, |l, all| all.iter().map(|args| each(l, args)).collect())
+    }
+
+    /// As [`map`](Self::map), with the operands of all registers at once, of those that share a value once.
+    pub fn map_all(
+        &mut self,
+        op: Op<'c>,
+        compute: impl FnOnce(&mut Self, &[Args<'c>]) -> Lowered<Vec<Value<'c>>>,
+    ) -> Lowered<()> {
         let result = op.result(0);
         let n = self.num_values(result.ty())?;
         let operands: Vec<Values<'c>> = op.operands().map(|value| self.get(value)).collect::<Lowered<_>>()?;
         let groups = self.equal_registers(result)?;
-        let mut done: FastMap<smallvec::SmallVec<[Value<'c>; 4]>, Value<'c>> = FastMap::default();
-        let mut out: Vec<Value<'c>> = Vec::with_capacity(n);
+        let mut known: FastMap<Args<'c>, usize> = FastMap::default();
+        let mut unique: Vec<Args<'c>> = Vec::with_capacity(n);
+        let mut places: Vec<usize> = Vec::with_capacity(n);
         for register in 0..n {
-            if let Some(known) = groups.get(register).and_then(|first| out.get(*first)) {
-                out.push(*known);
+            if let Some(place) = groups.get(register).and_then(|first| places.get(*first)) {
+                places.push(*place);
                 continue;
             }
             // Scalars among tensor operands (a select's condition) are shared.
-            let args: smallvec::SmallVec<[Value<'c>; 4]> = operands
+            let args: Args<'c> = operands
                 .iter()
                 .map(|values| {
                     values.get(register).or(if values.len() == 1 { values.first() } else { None }).copied()
                 })
                 .collect::<Option<_>>()
                 .ok_or_else(|| Failure::Internal("operands have different layouts".to_owned()))?;
-            let value = match done.get(&args) {
-                Some(value) => *value,
-                None => {
-                    let value = each(self, &args)?;
-                    done.insert(args, value);
-                    value
-                }
-            };
-            out.push(value);
+            let place = *known.entry(args).or_insert_with_key(|args| {
+                unique.push(args.clone());
+                unique.len() - 1
+            });
+            places.push(place);
         }
+        let values = compute(self, &unique)?;
+        let out: Option<Vec<Value<'c>>> =
+            places.into_iter().map(|place| values.get(place).copied()).collect();
+        let Some(out) = out else { return internal("fewer results than operands") };
         self.set(result, out);
         Ok(())
     }

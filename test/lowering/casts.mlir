@@ -104,14 +104,13 @@ tt.func private @double_to_fp8(%d: tensor<64xf64, #b>) -> tensor<64xf8E5M2, #b> 
   tt.return %0 : tensor<64xf8E5M2, #b>
 }
 
-// Bytes become mantissas, two with one permute; what is too much is taken off. A byte alone is converted.
+// Bytes become mantissas. As halves two share a register, and what is too much is taken off both; as bf16 each is the
+// mantissa of a single first. A byte without another one is converted.
 // CHECK-LABEL: llvm.func internal @bytes(
-// CHECK:         %[[W:.*]] = llvm.bitcast %{{.*}} : vector<4xi8> to i32
-// CHECK:         llvm.xor %[[W]], %{{.*}} : i32
-// CHECK-COUNT-1: llvm.call_intrinsic "llvm.nvvm.prmt"
+// CHECK:         %[[BOTH:.*]] = llvm.or disjoint %{{.*}}, %{{.*}} : i32
+// CHECK:         llvm.xor %[[BOTH]], %{{.*}} : i32
 // CHECK:         llvm.fsub %{{.*}}, %{{.*}} : vector<2xf16>
-// CHECK:         llvm.call_intrinsic "llvm.nvvm.prmt"
-// CHECK-COUNT-2: llvm.intr.fma(%{{.*}}) : (vector<2xbf16>, vector<2xbf16>, vector<2xbf16>) -> vector<2xbf16>
+// CHECK-COUNT-2: llvm.fptrunc %{{.*}} : f32 to bf16
 // CHECK:         llvm.sitofp %{{.*}} : i8 to f16
 tt.func private @bytes(%i: tensor<64xi8, #b>, %one: i8) -> (tensor<64xf16, #b>, tensor<64xbf16, #b>, f16) {
   %0 = arith.sitofp %i : tensor<64xi8, #b> to tensor<64xf16, #b>

@@ -128,6 +128,8 @@ operations! {
     FloorDivSIOp = "arith.floordivsi",
     /// A signed integer as a float.
     SIToFPOp = "arith.sitofp",
+    /// An unsigned integer as a float.
+    UIToFPOp = "arith.uitofp",
     /// A quotient of floats.
     DivFOp = "arith.divf",
     /// A remainder of floats.

@@ -1,14 +1,21 @@
 //! Elementwise operations.
 
+use crate::bytes::{self, ByteOp};
 use crate::emit::{ICmp, Lowered, Sums, int_bits, internal, number_bits, unsupported};
 use crate::lower::{Handler, Lower};
-use mlir_host::hash::FastMap;
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, FloatKind, Op, Type, Value};
 use mlir_host::match_op;
-use mlir_host::upstream::{CeilDivSIOp, CeilDivUIOp, FloorDivSIOp, IndexCastUIOp, SIToFPOp};
+use mlir_host::upstream::{
+    CeilDivSIOp, CeilDivUIOp, CmpIOp, ExtSIOp, ExtUIOp, FloorDivSIOp, IndexCastOp, IndexCastUIOp, SIToFPOp,
+    SelectOp, TruncIOp, UIToFPOp,
+};
 use ttopt_dialect::tt::enums::{PropagateNan, RoundingMode};
 use ttopt_dialect::tt::fold;
-use ttopt_dialect::tt::ops::{ClampFOp, ExternElementwiseOp, FpToFpOp, MapElementwiseOp};
+use ttopt_dialect::tt::ops::{
+    BroadcastOp, ClampFOp, ExpandDimsOp, ExternElementwiseOp, FpToFpOp, JoinOp, MapElementwiseOp, ReshapeOp,
+    SplitOp, TransOp,
+};
 use ttopt_dialect::tt::types::{is_pointer, pointee};
 
 macro_rules! same {
@@ -40,7 +47,7 @@ macro_rules! math {
 
 pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("arith.addi", sum),
-    ("arith.subi", same!("llvm.sub")),
+    ("arith.subi", |l, op| integers(l, op, "llvm.sub")),
     ("arith.muli", same!("llvm.mul")),
     ("arith.divsi", same!("llvm.sdiv")),
     ("arith.divui", same!("llvm.udiv")),
@@ -49,12 +56,12 @@ pub(super) const HANDLERS: &[(&str, Handler)] = &[
     ("arith.floordivsi", rounded_division),
     ("arith.remsi", same!("llvm.srem")),
     ("arith.remui", same!("llvm.urem")),
-    ("arith.andi", same!("llvm.and")),
-    ("arith.ori", same!("llvm.or")),
-    ("arith.xori", same!("llvm.xor")),
-    ("arith.shli", same!("llvm.shl")),
-    ("arith.shrsi", same!("llvm.ashr")),
-    ("arith.shrui", same!("llvm.lshr")),
+    ("arith.andi", |l, op| integers(l, op, "llvm.and")),
+    ("arith.ori", |l, op| integers(l, op, "llvm.or")),
+    ("arith.xori", |l, op| integers(l, op, "llvm.xor")),
+    ("arith.shli", |l, op| integers(l, op, "llvm.shl")),
+    ("arith.shrsi", |l, op| integers(l, op, "llvm.ashr")),
+    ("arith.shrui", |l, op| integers(l, op, "llvm.lshr")),
     ("arith.maxsi", same!("llvm.intr.smax")),
     ("arith.minsi", same!("llvm.intr.smin")),
     ("arith.maxui", same!("llvm.intr.umax")),
@@ -254,8 +261,54 @@ fn math<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
 ///
 /// [`Emit::sum`]: crate::emit::Emit::sum
 fn sum<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
+    if op.result(0).ty().element().is_int(8) {
+        return integers(l, op, "llvm.add");
+    }
     let mut shared = Sums::default();
     l.map(op, |l, args| l.emit.sum(args[0], args[1], &mut shared))
+}
+
+/// Whether something takes bytes of `value` together: conversions to floats of 16 bits, stores, exchanges, dots. What is extended
+/// or compared is taken out of its word first, and an operation before that is one with it.
+fn wanted_together(value: Value<'_>) -> bool {
+    let mut seen: FastSet<Value<'_>> = FastSet::default();
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        for (user, _) in value.uses() {
+            let takes = match_op!(user, {
+                ExtSIOp | ExtUIOp | CmpIOp | TruncIOp | IndexCastOp | IndexCastUIOp => false,
+                SIToFPOp | UIToFPOp => is_float_of_16_bits(user.result(0).ty().element()),
+                JoinOp | SplitOp | ReshapeOp | TransOp | ExpandDimsOp | BroadcastOp | SelectOp => {
+                    open.extend(user.results().filter(|result| seen.insert(*result)));
+                    false
+                },
+                _ => {
+                    let computes = ByteOp::of(user.name()).is_some();
+                    if computes && seen.insert(user.result(0)) {
+                        open.push(user.result(0));
+                    }
+                    !computes
+                },
+            });
+            if takes {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+fn is_float_of_16_bits(ty: Type<'_>) -> bool {
+    matches!(ty.float_kind(), Some(FloatKind::F16 | FloatKind::BF16))
+}
+
+/// Integers with one instruction, `name`; bytes four at a time where they lie in words ([`bytes`]).
+fn integers<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
+    let result = op.result(0);
+    let is_wanted = result.ty().element().is_int(8) && wanted_together(result);
+    let operation = if is_wanted { ByteOp::of(op.name()) } else { None };
+    let Some(operation) = operation else { return l.map(op, |l, args| l.emit.same(name, args)) };
+    l.map_all(op, |l, all| bytes::combine(&mut l.emit, operation, all, |e, pair| e.same(name, pair)))
 }
 
 /// Division that rounds up or down: the quotient that rounds towards zero, and

@@ -1,39 +1,30 @@
 //! Conversions between number formats, of as many values an instruction as the hardware packs.
 
 use super::Nvidia;
-use crate::emit::{Emit, Lowered, number_bits, unsupported};
+use crate::bytes;
+use crate::emit::{Emit, Failure, Lowered, number_bits, unsupported};
 use crate::floats;
 use mlir_host::ir::{FloatKind, Type, Value};
 
 /// Integers of 8 bits as floats of 16 bits, which hold all of them exactly.
 ///
 /// Multiprocessors issue fewer conversions than additions (CUDA programming guide, "Arithmetic Instructions";
-/// docs/h200.md has what it gains). Instead a byte becomes the low bits of a float of which it is the mantissa
-/// (`0x6400 + b` is 1024 + b in `f16`), two at a time, and what is too much is taken off.
+/// docs/h200.md has what it gains). Instead a byte becomes the low bits of a float of which it is the
+/// mantissa (`0x6400 + b` is 1024 + b in `f16`), two at a time, and what is too much is taken off.
 ///
 /// # Errors
 /// When an operation cannot be made.
-pub(super) fn bytes<'c>(
+pub(super) fn from_bytes<'c>(
     e: &mut Emit<'c>,
     values: &[Value<'c>],
     is_signed: bool,
     to: FloatKind,
 ) -> Lowered<Vec<Value<'c>>> {
-    let (i8t, i32t, ty) = (e.i8(), e.i32(), e.float(to));
-    let (word_ty, pair_ty) = (e.vector(4, i8t)?, e.vector(2, ty)?);
-    let mut out = Vec::with_capacity(values.len());
-    for four in values.chunks(4) {
-        if let [one] = four {
-            let name = if is_signed { "llvm.sitofp" } else { "llvm.uitofp" };
-            out.push(e.value(name, &[*one], ty, &[])?);
-            continue;
-        }
-        let zero = e.const_i32(0)?;
-        let mut word = if four.len() < 4 { e.bitcast(zero, word_ty)? } else { e.undef(word_ty)? };
-        for (i, byte) in four.iter().enumerate() {
-            word = e.insert_element(word, *byte, i)?;
-        }
-        let mut word = e.bitcast(word, i32t)?;
+    let (i32t, ty) = (e.i32(), e.float(to));
+    let pair_ty = e.vector(2, ty)?;
+    let mut out: Vec<Option<Value<'c>>> = vec![None; values.len()];
+    for four in bytes::in_words(e, values).fours {
+        let Some(mut word) = bytes::word(e, &four.map(|place| values[place]))? else { continue };
         if to == FloatKind::F16 && is_signed {
             let bias = e.const_i32(0x8080_8080_u32.cast_signed().into())?;
             word = e.xor(word, bias)?;
@@ -51,12 +42,70 @@ pub(super) fn bytes<'c>(
                 }
                 _ => from_seven_bits(e, placed, is_signed, pair_ty)?,
             };
-            for i in 0..pair.len() {
-                out.push(e.extract_element(floats, i, ty)?);
+            for (i, place) in pair.iter().enumerate() {
+                out[*place] = Some(e.extract_element(floats, i, ty)?);
             }
         }
     }
-    Ok(out)
+    let mut alone = (0..values.len()).filter(|place| out[*place].is_none()).collect::<Vec<_>>();
+    // An instruction puts two bytes into one register.
+    let odd = if to == FloatKind::F16 && alone.len() % 2 == 1 { alone.pop() } else { None };
+    if to == FloatKind::F16 {
+        for pair in alone.chunks(2) {
+            let floats = apart_to_halves(e, [values[pair[0]], values[pair[1]]], is_signed, pair_ty)?;
+            for (i, place) in pair.iter().enumerate() {
+                out[*place] = Some(e.extract_element(floats, i, ty)?);
+            }
+        }
+    } else {
+        for place in alone {
+            out[place] = Some(through_single(e, values[place], is_signed, ty)?);
+        }
+    }
+    if let Some(place) = odd {
+        let name = if is_signed { "llvm.sitofp" } else { "llvm.uitofp" };
+        out[place] = Some(e.value(name, &[values[place]], ty, &[])?);
+    }
+    out.into_iter()
+        .map(|value| value.ok_or_else(|| Failure::Internal("a byte was not converted".to_owned())))
+        .collect()
+}
+
+/// Bytes of two registers as `f16`: each as the mantissa of 1024, of which 1024 is taken off, and 128 more where the sign was flipped.
+fn apart_to_halves<'c>(
+    e: &mut Emit<'c>,
+    [low, high]: [Value<'c>; 2],
+    is_signed: bool,
+    pair: Type<'c>,
+) -> Lowered<Value<'c>> {
+    let i32t = e.i32();
+    let (low, high) = (e.value("llvm.zext", &[low], i32t, &[])?, e.value("llvm.zext", &[high], i32t, &[])?);
+    let high = e.shl(high, 16)?;
+    let bytes = e.or_disjoint(low, high)?;
+    let upper = e.const_i32(if is_signed { 0x6480_6480 } else { 0x6400_6400 })?;
+    let placed = e.xor(bytes, upper)?;
+    let value = e.bitcast(placed, pair)?;
+    let excess = both(e, if is_signed { 0x6480 } else { 0x6400 }, pair)?;
+    e.same("llvm.fsub", &[value, excess])
+}
+
+/// A byte as a float of 16 bits by way of `f32`: as the mantissa of 2^23, of which that is taken off, and 128 more where the sign
+/// was flipped.
+fn through_single<'c>(
+    e: &mut Emit<'c>,
+    byte: Value<'c>,
+    is_signed: bool,
+    ty: Type<'c>,
+) -> Lowered<Value<'c>> {
+    let (i32t, f32t) = (e.i32(), e.f32());
+    let byte = e.value("llvm.zext", &[byte], i32t, &[])?;
+    let (upper, excess) = if is_signed { (0x4b00_0080, 8_388_736.0) } else { (0x4b00_0000, 8_388_608.0) };
+    let upper = e.const_i32(upper)?;
+    let placed = e.xor(byte, upper)?;
+    let single = e.bitcast(placed, f32t)?;
+    let excess = e.const_float(f32t, excess)?;
+    let single = e.same("llvm.fsub", &[single, excess])?;
+    e.value("llvm.fptrunc", &[single], ty, &[])
 }
 
 /// Two equal floats of 16 bits.

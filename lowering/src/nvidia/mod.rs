@@ -359,7 +359,7 @@ impl Target for Nvidia {
         is_signed: bool,
         to: FloatKind,
     ) -> Lowered<Vec<Value<'c>>> {
-        casts::bytes(e, values, is_signed, to)
+        casts::from_bytes(e, values, is_signed, to)
     }
     fn assert<'c>(
         &self,

@@ -43,17 +43,21 @@ impl Program {
                 self.def(ty.of("i1"), &format!("arith.cmpi {order}, {a}, {b} : {ty}"));
             }
             _ if !ty.is_float() && self.random.chance(15) => {
-                let divisor = small(self);
                 let op = self.random.pick(&["divsi", "remsi", "divui", "shrui", "shrsi", "shli"]);
                 // Shifts by eight are one too far in bytes.
-                let op = if ty.element == "i8" { "divsi" } else { op };
-                self.def(ty.clone(), &format!("arith.{op} {a}, {divisor} : {ty}"));
+                let by = if ty.element == "i8" && op.starts_with("sh") {
+                    let bits = self.random.below(8);
+                    self.constant(&ty, bits)
+                } else {
+                    small(self)
+                };
+                self.def(ty.clone(), &format!("arith.{op} {a}, {by} : {ty}"));
             }
             "i32" if self.random.chance(5) => {
                 self.def(ty.clone(), &format!("tt.mulhiui {a}, {b} : {ty}"));
             }
             _ if !ty.is_float() => {
-                let op = self.random.pick(&["addi", "subi", "muli", "xori", "andi", "maxsi", "minui"]);
+                let op = self.random.pick(&["addi", "subi", "muli", "xori", "andi", "ori", "maxsi", "minui"]);
                 self.def(ty.clone(), &format!("arith.{op} {a}, {b} : {ty}"));
             }
             _ if self.random.chance(10) => {
@@ -93,7 +97,7 @@ impl Program {
         let op = match (ty.is_float(), to.is_float()) {
             (false, false) if to.bits() > ty.bits() => self.random.pick(&["arith.extsi", "arith.extui"]),
             (false, false) => "arith.trunci",
-            (false, true) => "arith.sitofp",
+            (false, true) => self.random.pick(&["arith.sitofp", "arith.uitofp"]),
             (true, false) => "arith.fptosi",
             (true, true) if to.bits() > ty.bits() => "arith.extf",
             (true, true) if to.bits() < ty.bits() => "arith.truncf",
