@@ -5,6 +5,7 @@
 #include "codegen.cpp"
 #include "counters.cpp"
 #include "divisions.cpp"
+#include "halves.cpp"
 #include "inlining.cpp"
 #include "jumps.cpp"
 #include "masked_out.cpp"
@@ -12,4 +13,5 @@
 #include "near_use.cpp"
 #include "needed.cpp"
 #include "random.cpp"
+#include "selects.cpp"
 #include "sinking.cpp"

@@ -4,6 +4,7 @@
 #include "booleans.h"
 #include "counters.h"
 #include "divisions.h"
+#include "halves.h"
 #include "inlining.h"
 #include "masks.h"
 #include "near_use.h"
@@ -336,6 +337,7 @@ LLVMMemoryBufferRef ttEmit(LLVMTargetMachineRef raw, LLVMModuleRef module, bool 
       tt::splitCounters(function);
       tt::countLast(function);
       tt::keepBooleans(function);
+      tt::convertBySingles(function);
     }
   llvm::ArrayRef<const char *> left_out(names, count);
   auto key = Generators::keyOf(machine, object, left_out);

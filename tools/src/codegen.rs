@@ -138,6 +138,8 @@ const DIVISION_PASSES: &str = "instcombine<max-iterations=1;no-verify-fixpoint>,
 const PAIR_PASSES: &str = "slp-vectorizer,early-cse,simplifycfg,adce";
 /// Functions of a device library are to be inlined, specialized to the target and simplified.
 const LLVM_PASSES_LIBRARY: &str = "default<O3>";
+/// What selections leave to do.
+const LIBRARY_PASSES_AFTER: &str = "function(early-cse,instcombine,simplifycfg)";
 /// Inlines functions that were simplified before.
 const INLINE_PASSES: &str = "inliner-wrapper,globaldce";
 /// Before it, for functions of the program.
@@ -182,8 +184,13 @@ pub fn define_arguments(module: &Module<'_>, vendor: Vendor) {
 ///
 /// # Errors
 /// When LLVM refuses.
-pub fn simplify(functions: &Module<'_>, machine: &TargetMachine) -> Result<()> {
-    run_passes(functions, machine, LLVM_PASSES_LIBRARY, false)
+pub fn simplify(functions: &Module<'_>, machine: &TargetMachine, vendor: Vendor) -> Result<()> {
+    run_passes(functions, machine, LLVM_PASSES_LIBRARY, false)?;
+    // SAFETY: the module lives during the call, and nothing else has its instructions.
+    if vendor == Vendor::Nvidia && unsafe { ttSelect(functions.as_mut_ptr()) } > 0 {
+        run_passes(functions, machine, LIBRARY_PASSES_AFTER, false)?;
+    }
+    Ok(())
 }
 
 /// Runs LLVM's passes before code generation, those of `loops` where they are asked for.
@@ -663,6 +670,7 @@ unsafe extern "C" {
     fn ttForget(machine: LLVMTargetMachineRef);
     fn ttLeaveOutMasked(module: LLVMModuleRef) -> usize;
     fn ttThreadJumps(module: LLVMModuleRef);
+    fn ttSelect(module: LLVMModuleRef) -> std::ffi::c_uint;
     fn ttAssemble(
         triple: *const c_char,
         cpu: *const c_char,

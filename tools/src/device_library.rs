@@ -197,7 +197,7 @@ fn link_simplified(
             link(&functions)?;
             // Those that only this module calls would be dropped.
             set_linkage(&functions, &wanted.names, Linkage::External);
-            codegen::simplify(&functions, machine)?;
+            codegen::simplify(&functions, machine, target.vendor)?;
             let bitcode: Arc<[u8]> = functions.write_bitcode_to_memory().as_slice().into();
             let mut all = all();
             if all.len() < MOST_SIMPLIFIED {
