@@ -15,7 +15,8 @@
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::choice::{Candidate, Choice, Unit};
 use crate::ir_util::{
-    convert_operand, for_each_edge, is_dot, layout_of, operations_in_dominance_order, set_layout, with_layout,
+    convert_operand, for_each_edge, is_dot, is_loop, layout_of, operations_in_dominance_order, set_layout,
+    with_layout,
 };
 use crate::machine::{Layouts, Machine, error};
 use crate::objective::{self, arithmetic, weight};
@@ -63,14 +64,17 @@ struct Access<'c> {
     limit: Limit,
     /// Coordinates from which on the mask is false, where there are any.
     masked_from: Option<SmallVec<[u64; 4]>>,
+    /// Whether the accesses of its loop have addresses of more places than a thread has registers for.
+    is_crowded: bool,
 }
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
     let layouts = Layouts::new(module.context(), Machine::of(module)?);
     let ops = operations_in_dominance_order(module);
     let analysis = AxisInfoAnalysis::new(module);
-    let accesses: Vec<Access<'_>> =
+    let mut accesses: Vec<Access<'_>> =
         ops.iter().filter_map(|op| access(*op, &analysis, &layouts.machine)).collect();
+    find_crowds(&mut accesses, &layouts.machine);
     let (groups, work) = groups(&ops, &accesses, layouts.machine.target.as_ref());
     let members = members(&accesses, &groups);
     let vectors: Vec<u64> =
@@ -141,7 +145,7 @@ fn access<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, machine: &Machine) ->
     let most = machine.target.as_ref().map_or(1, |target| plans::most_elems(op, target));
     let (vector, limit) = if vector <= most { (vector, limit) } else { (most, Limit::Atomic) };
     let masked_from = plans::masked_coordinates(op, analysis);
-    Some(Access { op, shape, facts, vector, limit, masked_from })
+    Some(Access { op, shape, facts, vector, limit, masked_from, is_crowded: false })
 }
 
 /// The layout in which one access, of which `facts` are known, takes the fewest instructions and lines.
@@ -155,7 +159,7 @@ pub(crate) fn layout_alone<'c>(
 ) -> Result<Attr<'c>, String> {
     let shape = op.operand(0).ty().as_tensor().map(TensorType::shape).ok_or("accesses no tensor")?;
     let (vector, limit) = facts.vector(layouts.machine.vector_bits());
-    let access = Access { op, shape, facts, vector, limit, masked_from: None };
+    let access = Access { op, shape, facts, vector, limit, masked_from: None, is_crowded: false };
     let work = Work::default();
     layout_for(&access, group_vector(&[&access], &work, layouts), &work, layouts)
 }
@@ -557,10 +561,50 @@ fn operand_cost(members: &[&Access<'_>], work: &Work<'_>, held: u64, machine: &M
 
 /// The vectors that a group can take, but for the size of its tensors. Where its own accesses are of single elements (a table
 /// is looked up), loads that it meets may be of several.
-fn group_vectors(members: &[&Access<'_>], work: &Work<'_>) -> impl Iterator<Item = u64> + use<> {
-    let widest = members.iter().map(|access| access.vector.max(access.facts.packed())).max().unwrap_or(1);
+fn group_vectors(
+    members: &[&Access<'_>],
+    work: &Work<'_>,
+    machine: &Machine,
+) -> impl Iterator<Item = u64> + use<> {
+    let widest = members
+        .iter()
+        .map(|access| access.vector.max(access.facts.packed()).max(most_apart(access, machine)));
+    let widest = widest.max().unwrap_or(1);
     let met = work.repeated.iter().map(|load| load.vector).max().filter(|_| widest == 1);
     powers_up_to(met.unwrap_or(widest))
+}
+
+/// Notes which accesses share a loop with so many others of single elements that their addresses would be spilled.
+fn find_crowds<'c>(accesses: &mut [Access<'c>], machine: &Machine) {
+    let Some(target) = machine.target.as_ref() else { return };
+    // Addresses of 64 bits take two registers, and a quarter of all is left for what is loaded and computed.
+    let most = u64::from(target.thread_registers) * 3 / 4 / 2;
+    let loop_of = |access: &Access<'c>| access.op.ancestor(is_loop);
+    let mut places_of: FastMap<Op<'c>, u64> = FastMap::default();
+    for access in accesses.iter() {
+        if let (Some(around), count @ 1..) = (loop_of(access), places(access, 1, machine)) {
+            *places_of.entry(around).or_default() += count;
+        }
+    }
+    for access in accesses {
+        access.is_crowded =
+            loop_of(access).and_then(|around| places_of.get(&around)).is_some_and(|count| *count > most);
+    }
+}
+
+/// Places of which a thread keeps addresses with ease.
+const MOST_PLACES: u64 = 32;
+
+/// Neighbours in memory up to which threads may hold more than they access at once, since they would keep addresses of too many places
+/// otherwise: where only masks keep elements apart, neighbours have one address.
+fn most_apart(access: &Access<'_>, machine: &Machine) -> u64 {
+    let AccessFacts { contiguous, mask, bytes, .. } = &access.facts;
+    let is_masked = access.is_crowded && LoadOp::cast(access.op).is_some() && mask < contiguous;
+    if is_masked && places(access, 1, machine) > MOST_PLACES {
+        (4 * REGISTER / bytes).clamp(1, *contiguous)
+    } else {
+        1
+    }
 }
 
 fn powers_up_to(widest: u64) -> impl Iterator<Item = u64> + use<> {
@@ -573,8 +617,12 @@ const MOST_IN_ORDER: u64 = 16;
 /// The vectors of which a group may take the best: wider ones than its accesses where values are scanned or gathered, which takes
 /// fewer shuffles then, and it is known how far apart neighbours are in memory that is read. (Where results are written that a scan gives
 /// places, neighbours are near each other.)
-fn wide_vectors(members: &[&Access<'_>], work: &Work<'_>) -> impl Iterator<Item = u64> + use<> {
-    let widest = group_vectors(members, work).last().unwrap_or(1);
+fn wide_vectors(
+    members: &[&Access<'_>],
+    work: &Work<'_>,
+    machine: &Machine,
+) -> impl Iterator<Item = u64> + use<> {
+    let widest = group_vectors(members, work, machine).last().unwrap_or(1);
     let is_known = |access: &&Access<'_>| {
         LoadOp::cast(access.op).is_none() || access.facts.stride.is_some() || access.facts.usual > 1
     };
@@ -670,11 +718,16 @@ fn group_cost(members: &[&Access<'_>], work: &Work<'_>, held: u64, machine: &Mac
 const OFFSET: f64 = 8.0;
 
 /// What the offsets of an access in a loop cost that has one address for each element: threads keep one for each place along each
-/// dimension, so that few places along each dimension take fewer registers than many along one. Along a dimension whose elements
-/// are a known distance apart there is one.
+/// dimension, so that few places along each dimension take fewer registers than many along one.
 fn offsets_cost(access: &Access<'_>, held: u64, machine: &Machine) -> f64 {
+    OFFSET * machine.num_warps as f64 * places(access, held, machine) as f64
+}
+
+/// Places along all dimensions of which a thread keeps an offset: of an access in a loop with one address for each element. Along a
+/// dimension whose elements are a known distance apart there is one.
+fn places(access: &Access<'_>, held: u64, machine: &Machine) -> u64 {
     if access.vector > 1 || access.shape.len() < 2 || weight(access.op) <= 1.0 {
-        return 0.0;
+        return 0;
     }
     let size = sizes(access, held);
     let blocked = machine.blocked(&access.shape, &size, &access.facts.order);
@@ -685,7 +738,7 @@ fn offsets_cost(access: &Access<'_>, held: u64, machine: &Machine) -> f64 {
         let covered = blocked.threads_per_warp[d] * blocked.warps_per_cta[d];
         (access.shape[d].max(1) as u64).div_ceil(covered.max(1))
     };
-    OFFSET * machine.num_warps as f64 * (0..access.shape.len()).map(of).sum::<u64>() as f64
+    (0..access.shape.len()).map(of).sum()
 }
 
 /// Elements of each dimension that a thread holds next to each other.
@@ -711,11 +764,11 @@ fn group_vector<'c>(members: &[&Access<'c>], work: &Work<'c>, layouts: &Layouts<
     };
     // Of equals the widest.
     let least = |a: &(f64, u64), b: &(f64, u64)| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1));
-    let best = group_vectors(members, work).map(|held| (accesses(held), held)).min_by(least);
+    let best = group_vectors(members, work, machine).map(|held| (accesses(held), held)).min_by(least);
     let best = best.map_or(1, |(_, held)| held);
     let narrowest = best.min(most_held(first, best, machine));
-    let wider =
-        wide_vectors(members, work).filter(|held| *held > best && *held <= most_held(first, *held, machine));
+    let wider = wide_vectors(members, work, machine)
+        .filter(|held| *held > best && *held <= most_held(first, *held, machine));
     let all = std::iter::once(narrowest).chain(wider);
     let beside =
         |held: u64| reductions_cost(first, held, work, layouts) + in_order_cost(members, held, work, layouts);
@@ -733,7 +786,7 @@ fn vector_choice<'c>(
     let (first, machine) = (members.first()?, &layouts.machine);
     // What is reduced makes vectors no narrower.
     let least = if work.reduces() { vector } else { 1 };
-    let fits: Vec<u64> = wide_vectors(members, work)
+    let fits: Vec<u64> = wide_vectors(members, work, machine)
         .filter(|held| *held >= least && *held <= vector.max(most_held(first, *held, machine)))
         .collect();
     let candidates = fits.iter().map(|held| {

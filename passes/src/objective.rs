@@ -7,7 +7,7 @@
 //! keeps a choice only where the latter falls. `docs/objective.md` has the terms and where their constants come from.
 
 use crate::analysis::axis_info::{AxisInfo, AxisInfoAnalysis};
-use crate::analysis::registers::spilled_registers;
+use crate::analysis::registers::{registers_of_warps, spilled_registers};
 use crate::buffer_accesses::may_be_marked;
 use crate::buffer_plans;
 use crate::ir_util::{is_loop, layout_of, trip_count};
@@ -16,7 +16,7 @@ use crate::optimize_thread_locality::{is_added_up, times_added_up};
 use crate::plans::{self, AccessFacts, Fused};
 use crate::rules::{Rule, is_cheap, is_conversion, rule};
 use linear_layout::plan::{AddressFacts, Conversion as Moves, ConversionPlan, VectorPlan};
-use linear_layout::target::{CostModel, Direction, TargetDesc};
+use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Region, TensorType, Value, Walk};
@@ -222,6 +222,28 @@ pub(crate) fn term(op: Op<'_>) -> Option<&'static str> {
 /// The warps that hold a tensor in `layout`: those of its thread group, which need not be all of the module's.
 fn warps(layout: &LinearLayout) -> f64 {
     layout.in_size(Dim::WARP).unwrap_or(1) as f64
+}
+
+/// Whether a value takes more than half of the registers of a thread in `layout`, and fewer as it is: operands of dots without matrix
+/// instructions, of which each thread has whole rows. A conversion in front of the dot is read in steps, but what is carried is held.
+pub(crate) fn fills_registers<'c>(value: Value<'c>, layout: Attr<'c>, layouts: &Layouts<'c>) -> bool {
+    let machine = &layouts.machine;
+    let (Some(ty), Some(target)) = (value.ty().as_tensor(), target(machine)) else { return false };
+    let words = |layout: Attr<'c>| {
+        let linear = to_linear_layout(layout, &ty.shape()).ok()?;
+        let distinct = linear.in_bits(Dim::REGISTER) - linear.free_variable_mask(Dim::REGISTER).count_ones();
+        Some((u64::from(ty.element().bits()?) << distinct).div_ceil(u64::from(REGISTER_BITS)))
+    };
+    let (Some(now), Some(then)) = (ty.encoding().and_then(words), words(layout)) else { return false };
+    then > now && 2 * then > registers_of_warps(machine.num_warps, target)
+}
+
+/// Loads of a plan for whose results half of a thread's registers have no room: the other half is for what uses them. Layouts whose threads
+/// hold the same elements, such as those of operands of dots without matrix instructions, have many.
+fn late_loads(plan: &VectorPlan, warps: f64, machine: &TargetDesc) -> f64 {
+    let each = f64::from(plan.vec_elems * plan.elem_bits) / f64::from(REGISTER_BITS);
+    let room = registers_of_warps(warps as u64, machine) as f64 / 2.0;
+    (plan.accesses.len() as f64 - room / each).max(0.0)
 }
 
 /// What a whole function costs.
@@ -503,7 +525,7 @@ impl<'c> Objective<'c> {
         let cycles = plan.map(|plan| {
             let fills = plan.vec_elems * plan.elem_bits >= REGISTER_BITS;
             let packing = if stores || fills { 0.0 } else { machine.cost.packing };
-            Self::accesses(&layout, &plan, stores, mask + packing, &machine.cost)
+            Self::accesses(&layout, &plan, stores, mask + packing, machine)
         });
         self.accesses.borrow_mut().insert(key, cycles);
         cycles
@@ -515,8 +537,9 @@ impl<'c> Objective<'c> {
         plan: &VectorPlan,
         stores: bool,
         beside: f64,
-        cost: &CostModel,
+        machine: &TargetDesc,
     ) -> f64 {
+        let cost = &machine.cost;
         let copies = |dim| layout.free_variable_mask(dim).count_ones();
         // Only one of the warps that hold replicas writes.
         let idle = if stores { copies(Dim::WARP) } else { 0 };
@@ -526,7 +549,9 @@ impl<'c> Objective<'c> {
         let served = cost.loaded(touched);
         // What is loaded stays in the L1, what is stored goes on.
         let moved = if stores { served.max(cost.stored(touched)) } else { served };
-        plan.accesses.len() as f64 * warps * (cost.request + beside + moved)
+        let count = plan.accesses.len() as f64;
+        let late = if stores { 0.0 } else { late_loads(plan, warps, machine) };
+        warps * (count * (cost.request + beside + moved) + late * cost.late)
     }
 
     /// What is known of integers and pointers, found out where it was not. Whoever asks for costs while operations are

@@ -236,6 +236,8 @@ pub struct CostModel {
     pub mask: f64,
     /// Putting together what one load of a part of a register gave and others did: none where loads write the part that is asked for.
     pub packing: f64,
+    /// One load of a warp of what finds no register until others are used: its latency, which few other warps fill.
+    pub late: f64,
     /// Looking up one line of 128 bytes in the L1, for an access that touches sectors of it in full.
     pub line: f64,
     /// What one line takes longer than a cycle some of whose sectors come from the L2, for an access of parts of sectors.
@@ -341,6 +343,7 @@ impl Hash for CostModel {
             request,
             mask,
             packing,
+            late,
             line,
             missed_line,
             stored_sector,
@@ -361,7 +364,7 @@ impl Hash for CostModel {
         } = self;
         let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue, request, special, multiply_adds];
         let stores = [stored_sector, stored_part, stored_line];
-        let memory = [mask, packing, line, missed_line, memory_bytes, l2_bytes, multiprocessors];
+        let memory = [mask, packing, late, line, missed_line, memory_bytes, l2_bytes, multiprocessors];
         let latencies = [shuffle_latency, fixed_shuffle_latency, shared_latency];
         let barriers = [warp_barrier, block_barrier, cluster_barrier];
         for cycles in throughputs
@@ -518,8 +521,11 @@ const NVIDIA_COST: CostModel = CostModel {
     mask: 0.0,
     // A byte permute, which takes as long as an addition.
     packing: 0.5,
-    // An H200's `l1.ld8` and `l1.ld16` of bench/gpu/micro: two lines in a cycle where sectors are used in full.
-    line: 0.5,
+    // 33 cycles of the L1, over the eight warps whose threads have all registers.
+    late: 4.0,
+    // An H200 takes a cycle for each line (bench/gpu/micro/rows.cu). Loads are compared with conversions, which take longer than is
+    // counted where few warps wait: a whole cycle makes 100 kernels 1.02 times slower, this makes 30 as much faster (docs/objective.md).
+    line: 0.6,
     // The same of bench/gpu/micro/strided.cu: loads from the L2.
     missed_line: 0.75,
     // An H200's `hbm.st*` and, for parts, `l2.st*` of bench/gpu/micro (docs/objective.md); for lines those of strided.cu, the
@@ -565,6 +571,8 @@ const AMD_COST: CostModel = CostModel {
     mask: 5.0,
     // `global_load_short_d16_hi` and such.
     packing: 0.0,
+    // Unmeasured.
+    late: 0.0,
     // The tag memory looks up one line after the other (ROCm Compute Profiler, "Vector L1 cache"). Unmeasured.
     line: 1.0,
     missed_line: 0.0,

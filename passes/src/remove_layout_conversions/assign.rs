@@ -3,9 +3,9 @@
 use super::plan::unconverted;
 use super::regions::Move;
 use crate::buffer_plans::{self, stored};
-use crate::ir_util::{for_each_edge, is_loop, layout_of, set_layout, set_result_layout};
+use crate::ir_util::{for_each_edge, incoming, is_loop, layout_of, set_layout, set_result_layout};
 use crate::machine::Layouts;
-use crate::objective::weight;
+use crate::objective::{fills_registers, weight};
 use crate::rules::{Rule, anchor, backward, forward, reorders, rule};
 use mlir_host::asm::Reported;
 use mlir_host::flow::{is_region_branch, twins};
@@ -299,7 +299,10 @@ impl<'c> Assignment<'c> {
         }
         let mut wanted: Vec<(Value<'c>, Attr<'c>)> = Vec::new();
         for (i, value) in tensors(op).filter(|(_, value)| self.get(*value).is_none()) {
-            if let Some(layout) = self.demand(op, i, layouts) {
+            let layout = self.demand(op, i, layouts);
+            let is_held =
+                |layout: &Attr<'c>| incoming(value).is_some() && fills_registers(value, *layout, layouts);
+            if let Some(layout) = layout.filter(|layout| !is_held(layout)) {
                 wanted.push((value, layout));
             }
         }

@@ -14,7 +14,7 @@
 
 use crate::ir_util::{incoming, layout_of};
 use crate::machine::Layouts;
-use crate::objective::{Objective, converting, waiting, weight_of};
+use crate::objective::{Objective, converting, fills_registers, waiting, weight_of};
 use crate::rules::{Rule, backward, is_conversion, rule, wanted_or_equal};
 use mlir_host::flow::twins;
 use mlir_host::hash::{FastMap, FastSet};
@@ -371,7 +371,7 @@ impl<'a, 'c> Planner<'a, 'c> {
     fn again(&self, request: Request<'c>) -> Option<(How, f64, Inputs<'c>)> {
         let Request { value, layout, moves } = request;
         if let Some(incoming) = incoming(value) {
-            if !can_pass_more(value) {
+            if !can_pass_more(value) || fills_registers(value, layout, self.layouts) {
                 return None;
             }
             // Where nobody else uses what is carried, it is not carried any more as it was.
