@@ -70,6 +70,8 @@ pub struct Lower<'a, 'c> {
     values: FastMap<Value<'c>, Values<'c>>,
     blocks: FastMap<Block<'c>, Block<'c>>,
     layouts: FastMap<Type<'c>, Arc<LinearLayout>>,
+    /// Whether something takes bytes of a value together.
+    pub(crate) taken_together: FastMap<Value<'c>, bool>,
     element_types: FastMap<Type<'c>, Type<'c>>,
     declared: FastMap<String, Type<'c>>,
     constants: FastMap<Attr<'c>, String>,
@@ -151,6 +153,7 @@ impl<'a, 'c> Lower<'a, 'c> {
             values: FastMap::default(),
             blocks: FastMap::default(),
             layouts: FastMap::default(),
+            taken_together: FastMap::default(),
             element_types: FastMap::default(),
             declared: FastMap::default(),
             constants: FastMap::default(),

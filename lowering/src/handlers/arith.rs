@@ -270,31 +270,45 @@ fn sum<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>) -> Lowered<()> {
 
 /// Whether something takes bytes of `value` together: conversions to floats of 16 bits, stores, exchanges, dots. What is extended
 /// or compared is taken out of its word first, and an operation before that is one with it.
-fn wanted_together(value: Value<'_>) -> bool {
-    let mut seen: FastSet<Value<'_>> = FastSet::default();
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        for (user, _) in value.uses() {
-            let takes = match_op!(user, {
-                ExtSIOp | ExtUIOp | CmpIOp | TruncIOp | IndexCastOp | IndexCastUIOp => false,
-                SIToFPOp | UIToFPOp => is_float_of_16_bits(user.result(0).ty().element()),
-                JoinOp | SplitOp | ReshapeOp | TransOp | ExpandDimsOp | BroadcastOp | SelectOp => {
-                    open.extend(user.results().filter(|result| seen.insert(*result)));
-                    false
-                },
-                _ => {
-                    let computes = ByteOp::of(user.name()).is_some();
-                    if computes && seen.insert(user.result(0)) {
-                        open.push(user.result(0));
-                    }
-                    !computes
-                },
+fn wanted_together<'c>(value: Value<'c>, known: &mut FastMap<Value<'c>, bool>) -> bool {
+    if let Some(wanted) = known.get(&value) {
+        return *wanted;
+    }
+    // Values and the number of the one that each was computed from.
+    let mut all = vec![(value, usize::MAX)];
+    let mut seen = FastSet::from_iter([value]);
+    let mut open = vec![0];
+    while let Some(at) = open.pop() {
+        for (user, _) in all[at].0.uses() {
+            let goes_on = match_op!(user, {
+                JoinOp | SplitOp | ReshapeOp | TransOp | ExpandDimsOp | BroadcastOp | SelectOp => true,
+                _ => ByteOp::of(user.name()).is_some(),
             });
+            let mut takes = !goes_on
+                && match_op!(user, {
+                    ExtSIOp | ExtUIOp | CmpIOp | TruncIOp | IndexCastOp | IndexCastUIOp => false,
+                    SIToFPOp | UIToFPOp => is_float_of_16_bits(user.result(0).ty().element()),
+                    _ => true,
+                });
+            for result in user.results().filter(|_| goes_on) {
+                takes |= known.get(&result) == Some(&true);
+                if !known.contains_key(&result) && seen.insert(result) {
+                    open.push(all.len());
+                    all.push((result, at));
+                }
+            }
             if takes {
+                // So is all that led here.
+                let mut from = at;
+                while let Some((value, before)) = all.get(from) {
+                    known.insert(*value, true);
+                    from = *before;
+                }
                 return true;
             }
         }
     }
+    known.extend(all.into_iter().map(|(value, _)| (value, false)));
     false
 }
 
@@ -305,7 +319,7 @@ fn is_float_of_16_bits(ty: Type<'_>) -> bool {
 /// Integers with one instruction, `name`; bytes four at a time where they lie in words ([`bytes`]).
 fn integers<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, name: &str) -> Lowered<()> {
     let result = op.result(0);
-    let is_wanted = result.ty().element().is_int(8) && wanted_together(result);
+    let is_wanted = result.ty().element().is_int(8) && wanted_together(result, &mut l.taken_together);
     let operation = if is_wanted { ByteOp::of(op.name()) } else { None };
     let Some(operation) = operation else { return l.map(op, |l, args| l.emit.same(name, args)) };
     l.map_all(op, |l, all| bytes::combine(&mut l.emit, operation, all, |e, pair| e.same(name, pair)))
