@@ -47,15 +47,6 @@ impl ByteOp {
     }
 }
 
-/// Which of some bytes lie together in registers.
-#[derive(Debug, Default)]
-pub struct InWords {
-    /// Places of four bytes each, which are one word or the halves of two, in their order.
-    pub fours: Vec<[usize; 4]>,
-    /// Places of the others.
-    pub alone: Vec<usize>,
-}
-
 /// A byte in all four places of a word.
 fn in_each(byte: u32) -> i64 {
     i64::from((byte & 0xff).wrapping_mul(0x0101_0101).cast_signed())
@@ -66,28 +57,22 @@ fn constant(value: Value<'_>) -> Option<i64> {
     value.def_op().filter(|op| op.name() == "llvm.mlir.constant")?.attr("value").and_then(Attr::as_int)
 }
 
-/// Finds bytes of `values`, all different, that were taken out of one word or out of halves of words.
-pub fn in_words<'c>(e: &Emit<'c>, values: &[Value<'c>]) -> InWords {
+/// Places of four bytes each of `values`, all different, that were taken out of one word or out of two halves of words, in their order.
+pub fn in_words<'c>(e: &Emit<'c>, values: &[Value<'c>]) -> Vec<[usize; 4]> {
     // Halves of words of which both bytes are there, in the order of their first bytes.
     let mut at: FastMap<(Value<'c>, u32), usize> = FastMap::default();
     let mut halves: Vec<[Option<usize>; 2]> = Vec::new();
     let mut keys: Vec<(Value<'c>, u32)> = Vec::new();
-    let mut found = InWords::default();
+    let mut fours = Vec::new();
     for (i, value) in values.iter().enumerate() {
-        let Some((whole, first)) = e.byte_of(*value) else {
-            found.alone.push(i);
-            continue;
-        };
+        let Some((whole, first)) = e.byte_of(*value) else { continue };
         let key = (whole, first / 16);
         let half = *at.entry(key).or_insert_with(|| {
             halves.push([None; 2]);
             keys.push(key);
             halves.len() - 1
         });
-        match &mut halves[half][(first / 8 % 2) as usize] {
-            Some(_) => found.alone.push(i),
-            place => *place = Some(i),
-        }
+        halves[half][(first / 8 % 2) as usize].get_or_insert(i);
     }
     let both = |half: usize| match halves[half] {
         [Some(low), Some(high)] => Some([low, high]),
@@ -99,25 +84,21 @@ pub fn in_words<'c>(e: &Emit<'c>, values: &[Value<'c>]) -> InWords {
         if done[half] {
             continue;
         }
-        let Some(mine) = both(half) else {
-            found.alone.extend(halves[half].iter().flatten());
-            continue;
-        };
+        let Some(mine) = both(half) else { continue };
         // The other half of the same word, wherever it is first used.
         let other = at.get(&(*whole, place ^ 1)).copied().filter(|other| *other > half);
         if let Some((other, theirs)) = other.and_then(|other| both(other).map(|theirs| (other, theirs))) {
             done[other] = true;
             let ([a, b], [c, d]) = if place % 2 == 0 { (mine, theirs) } else { (theirs, mine) };
-            found.fours.push([a, b, c, d]);
+            fours.push([a, b, c, d]);
             continue;
         }
         match waiting.take() {
-            Some([a, b]) => found.fours.push([a, b, mine[0], mine[1]]),
+            Some([a, b]) => fours.push([a, b, mine[0], mine[1]]),
             None => waiting = Some(mine),
         }
     }
-    found.alone.extend(waiting.iter().flatten());
-    found
+    fours
 }
 
 /// Four bytes as a word, the first the lowest: constants, or bytes of one word or of two halves; `None` where they are neither.
@@ -182,7 +163,7 @@ pub fn combine<'c>(
         .iter()
         .map(|pair| pair[usize::from(!operation.is_shift() && constant(pair[0]).is_some())])
         .collect();
-    for four in in_words(e, &leading).fours {
+    for four in in_words(e, &leading) {
         let of = |side: usize| four.map(|place| pairs[place][side]);
         let done = if operation.is_shift() {
             let amounts = of(1).map(constant);

@@ -280,16 +280,15 @@ fn wanted_together<'c>(value: Value<'c>, known: &mut FastMap<Value<'c>, bool>) -
     let mut open = vec![0];
     while let Some(at) = open.pop() {
         for (user, _) in all[at].0.uses() {
-            let goes_on = match_op!(user, {
-                JoinOp | SplitOp | ReshapeOp | TransOp | ExpandDimsOp | BroadcastOp | SelectOp => true,
-                _ => ByteOp::of(user.name()).is_some(),
+            let (goes_on, mut takes) = match_op!(user, {
+                JoinOp | SplitOp | ReshapeOp | TransOp | ExpandDimsOp | BroadcastOp | SelectOp => (true, false),
+                ExtSIOp | ExtUIOp | CmpIOp | TruncIOp | IndexCastOp | IndexCastUIOp => (false, false),
+                SIToFPOp | UIToFPOp => (false, is_float_of_16_bits(user.result(0).ty().element())),
+                _ => {
+                    let computes = ByteOp::of(user.name()).is_some();
+                    (computes, !computes)
+                },
             });
-            let mut takes = !goes_on
-                && match_op!(user, {
-                    ExtSIOp | ExtUIOp | CmpIOp | TruncIOp | IndexCastOp | IndexCastUIOp => false,
-                    SIToFPOp | UIToFPOp => is_float_of_16_bits(user.result(0).ty().element()),
-                    _ => true,
-                });
             for result in user.results().filter(|_| goes_on) {
                 takes |= known.get(&result) == Some(&true);
                 if !known.contains_key(&result) && seen.insert(result) {

@@ -23,7 +23,7 @@ pub(super) fn from_bytes<'c>(
     let (i32t, ty) = (e.i32(), e.float(to));
     let pair_ty = e.vector(2, ty)?;
     let mut out: Vec<Option<Value<'c>>> = vec![None; values.len()];
-    for four in bytes::in_words(e, values).fours {
+    for four in bytes::in_words(e, values) {
         let Some(mut word) = bytes::word(e, &four.map(|place| values[place]))? else { continue };
         if to == FloatKind::F16 && is_signed {
             let bias = e.const_i32(0x8080_8080_u32.cast_signed().into())?;
