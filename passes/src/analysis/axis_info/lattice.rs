@@ -158,10 +158,16 @@ impl AxisInfo {
         }
     }
 
-    /// What neighbours usually differ by in a quotient by `divisor`, or in a remainder, ends where the quotient of `divided` changes.
-    pub(super) fn usually_until(&mut self, divided: &AxisInfo, divisor: Option<i64>) {
+    /// What neighbours usually differ by in a quotient by `divisor`, or in a remainder, ends where the quotient of `divided` changes, in
+    /// runs that `ends` says it for.
+    pub(super) fn usually_until(
+        &mut self,
+        divided: &AxisInfo,
+        divisor: Option<i64>,
+        ends: impl Fn(&Run) -> bool,
+    ) {
         let Some(divisor) = divisor.map(i64::unsigned_abs) else { return };
-        for (run, divided) in self.runs.iter_mut().zip(&divided.runs) {
+        for (run, divided) in self.runs.iter_mut().zip(&divided.runs).filter(|(run, _)| ends(run)) {
             if let Some(steps) = divided.usual.and_then(|step| divisor.checked_div(step.unsigned_abs())) {
                 run.lasts = run.lasts.min(steps.max(run.len));
             }

@@ -333,6 +333,22 @@ fn usual_steps_of_divisions_by_constants_last_until_the_quotient_changes() {
 }
 
 #[test]
+fn quotients_of_less_than_two_neighbors_mostly_rise() {
+    let offsets = AxisInfo::range(0, 128);
+    let by = |value| AxisInfo::constant(value, &[128]);
+    let of = |step, divisor| offsets.mul(&by(step), 32).div(&by(divisor), true, 32);
+    let usual = |info: &AxisInfo| (info.runs[0].usual, info.runs[0].lasts);
+    // Six bits of each: of four neighbours three begin a byte on, and that goes on. Of three bits each most are in the same byte.
+    assert_eq!((usual(&of(6, 8)), of(6, 8).usually_contiguous(0)), ((Some(1), u64::MAX), true));
+    assert_eq!((usual(&of(3, 8)), usual(&of(1, 2))), ((Some(0), 2), (Some(0), 2)));
+    // 441 samples of 480, and 480 of 441; five quarters; backwards.
+    assert_eq!((usual(&of(441, 480)).0, usual(&of(480, 441)).0), (Some(1), Some(1)));
+    assert_eq!((usual(&of(7, 4)).0, usual(&of(-6, 8)).0), (Some(2), Some(-1)));
+    // What is allowed says nothing of that.
+    assert_eq!(of(6, 8).contiguity(0), 1);
+}
+
+#[test]
 fn pointers_run_over_rows_when_strides_fit() {
     // base + 2 * row + column, elements of one byte.
     let base = AxisInfo::multiple_of(16).splat(&[512, 2]);
