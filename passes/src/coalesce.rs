@@ -631,14 +631,18 @@ fn wide_vectors(
 }
 
 /// Neighbours of which there are enough for each thread.
-fn most_held(first: &Access<'_>, vector: u64, machine: &Machine) -> u64 {
+fn most_held(first: &Access<'_>, vector: u64, work: &Work<'_>, machine: &Machine) -> u64 {
     let elements = first.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
     let share = (elements / machine.threads()).max(1);
     let row = first.facts.order.first().map_or(1, |&d| first.shape[d] as u64);
-    // Vectors of several narrow rows: rather half of the threads idle than
-    // narrower accesses (paper, Table 2).
-    if row > 1 && row < vector { share * 2 } else { share }
+    // Vectors of several narrow rows: rather half of the threads idle than narrower accesses (paper, Table 2). What is reduced both
+    // halves compute alike, which eight bytes more at once are not worth.
+    let is_worth_it = !work.reduces() || share * first.facts.bytes <= NARROW;
+    if row > 1 && row < vector && is_worth_it { share * 2 } else { share }
 }
+
+/// Bytes of a thread's access that wider ones are worth everything twice for.
+const NARROW: u64 = 4;
 
 /// The share of the cycles of reductions that counts beside those of accesses: kernels that reduce what they load mostly wait for
 /// memory, and do the rest meanwhile. On an H100 kernels gain by wider vectors where reductions save ten times what accesses
@@ -668,7 +672,7 @@ fn in_order_cost<'c>(members: &[&Access<'c>], held: u64, work: &Work<'c>, layout
     };
     let Some((own, linear)) = with(held) else { return f64::INFINITY };
     let others: SmallVec<[_; 5]> = powers_up_to(MOST_IN_ORDER)
-        .filter(|other| *other != held && *other <= most_held(first, *other, machine))
+        .filter(|other| *other != held && *other <= most_held(first, *other, work, machine))
         .filter_map(with)
         .collect();
     let converted = |op: Op<'c>, other: Attr<'c>| -> Option<f64> {
@@ -766,9 +770,9 @@ fn group_vector<'c>(members: &[&Access<'c>], work: &Work<'c>, layouts: &Layouts<
     let least = |a: &(f64, u64), b: &(f64, u64)| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1));
     let best = group_vectors(members, work, machine).map(|held| (accesses(held), held)).min_by(least);
     let best = best.map_or(1, |(_, held)| held);
-    let narrowest = best.min(most_held(first, best, machine));
+    let narrowest = best.min(most_held(first, best, work, machine));
     let wider = wide_vectors(members, work, machine)
-        .filter(|held| *held > best && *held <= most_held(first, *held, machine));
+        .filter(|held| *held > best && *held <= most_held(first, *held, work, machine));
     let all = std::iter::once(narrowest).chain(wider);
     let beside =
         |held: u64| reductions_cost(first, held, work, layouts) + in_order_cost(members, held, work, layouts);
@@ -787,7 +791,7 @@ fn vector_choice<'c>(
     // What is reduced makes vectors no narrower.
     let least = if work.reduces() { vector } else { 1 };
     let fits: Vec<u64> = wide_vectors(members, work, machine)
-        .filter(|held| *held >= least && *held <= vector.max(most_held(first, *held, machine)))
+        .filter(|held| *held >= least && *held <= vector.max(most_held(first, *held, work, machine)))
         .collect();
     let candidates = fits.iter().map(|held| {
         let [issue, lines, operands, offsets] = group_cost(members, work, *held, machine);

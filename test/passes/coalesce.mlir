@@ -274,3 +274,56 @@ tt.func @strided_store(%p: !tt.ptr<i8> {tt.divisibility = 16 : i32}, %o: !tt.ptr
   tt.store %e, %x : tensor<1024x!tt.ptr<i8>>
   tt.return
 }
+
+// -----
+
+// What is reduced both halves of the threads would compute alike: eight bytes at once are enough.
+// CHECK: [[NARROW:#blocked[0-9]*]] = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [32, 1], warpsPerCTA = [4, 1], order = [1, 0]}>
+// CHECK-LABEL: @narrow_and_reduced
+// CHECK: tt.load {{.*}} : tensor<128x8x!tt.ptr<i8>, [[NARROW]]>
+tt.func @narrow_and_reduced(%p: !tt.ptr<i8> {tt.divisibility = 16 : i32}) -> tensor<128xi32> {
+  %r = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
+  %c = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32>
+  %0 = tt.expand_dims %r {axis = 1 : i32} : tensor<128xi32> -> tensor<128x1xi32>
+  %eight = arith.constant dense<8> : tensor<128x1xi32>
+  %1 = arith.muli %0, %eight : tensor<128x1xi32>
+  %2 = tt.expand_dims %c {axis = 0 : i32} : tensor<8xi32> -> tensor<1x8xi32>
+  %3 = tt.broadcast %1 : tensor<128x1xi32> -> tensor<128x8xi32>
+  %4 = tt.broadcast %2 : tensor<1x8xi32> -> tensor<128x8xi32>
+  %5 = arith.addi %3, %4 : tensor<128x8xi32>
+  %b = tt.splat %p : !tt.ptr<i8> -> tensor<128x8x!tt.ptr<i8>>
+  %q = tt.addptr %b, %5 : tensor<128x8x!tt.ptr<i8>>, tensor<128x8xi32>
+  %x = tt.load %q : tensor<128x8x!tt.ptr<i8>>
+  %y = arith.extsi %x : tensor<128x8xi8> to tensor<128x8xi32>
+  %z = "tt.reduce"(%y) <{axis = 1 : i32}> ({
+  ^bb0(%m: i32, %n: i32):
+    %s = arith.addi %m, %n : i32
+    tt.reduce.return %s : i32
+  }) : (tensor<128x8xi32>) -> tensor<128xi32>
+  tt.return %z : tensor<128xi32>
+}
+
+// -----
+
+// Of weights of six bits, four in three bytes, neighbours mostly are in the next byte: lanes run along them, and not along rows.
+// CHECK: [[SIX:#blocked[0-9]*]] = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], {{.*}}order = [0, 1]}>
+// CHECK-LABEL: @six_bits
+// CHECK: tt.load {{.*}} : tensor<64x64x!tt.ptr<i8>, [[SIX]]>
+tt.func @six_bits(%p: !tt.ptr<i8> {tt.divisibility = 16 : i32}, %stride: i32) -> tensor<64x64xi8> {
+  %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+  %six = arith.constant dense<6> : tensor<64xi32>
+  %eight = arith.constant dense<8> : tensor<64xi32>
+  %bit = arith.muli %r, %six : tensor<64xi32>
+  %byte = arith.divsi %bit, %eight : tensor<64xi32>
+  %0 = tt.expand_dims %byte {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %1 = tt.expand_dims %r {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %s = tt.splat %stride : i32 -> tensor<1x64xi32>
+  %row = arith.muli %1, %s : tensor<1x64xi32>
+  %2 = tt.broadcast %0 : tensor<64x1xi32> -> tensor<64x64xi32>
+  %3 = tt.broadcast %row : tensor<1x64xi32> -> tensor<64x64xi32>
+  %4 = arith.addi %2, %3 : tensor<64x64xi32>
+  %b = tt.splat %p : !tt.ptr<i8> -> tensor<64x64x!tt.ptr<i8>>
+  %q = tt.addptr %b, %4 : tensor<64x64x!tt.ptr<i8>>, tensor<64x64xi32>
+  %x = tt.load %q : tensor<64x64x!tt.ptr<i8>>
+  tt.return %x : tensor<64x64xi8>
+}
