@@ -167,6 +167,7 @@ fn compile_in(
         pipelines,
         anew: &|| parse(&source),
         waits: false,
+        copies: false,
         second: None,
         spills: 0,
         made: Compiled::default(),
@@ -257,6 +258,8 @@ struct Compilation<'a, 'c> {
     anew: &'a dyn Fn() -> Result<Module<'c>>,
     /// Whether all that runs ahead in some loop only waits in registers, which nobody asked for.
     waits: bool,
+    /// Whether some loop has the stages that it asks for, and copies for later iterations.
+    copies: bool,
     /// What became of it without loads that wait in registers.
     second: Option<Compiled>,
     /// Vector registers that the code for an AMD GPU spills, where that is short enough to be made in other ways.
@@ -604,7 +607,10 @@ impl<'c> Compilation<'_, 'c> {
             let tell: Option<&mut dyn FnMut(&Choice)> =
                 if self.options.explain { Some(&mut tell) } else { None };
             let few = self.has_few_programs() || module_attr(&self.module, COMES_BACK).is_some();
-            occupancy::bound_and_tell(&mut code, most, few, tell);
+            let bound = occupancy::bound_and_tell(&mut code, most, few, tell);
+            if let Some(bound) = bound {
+                self.make_second_of_many_registers(bound.registers)?;
+            }
         }
         if !object {
             self.keep(Stage::Asm, code.clone())?;

@@ -1,5 +1,5 @@
-//! Kernels once more without loads that wait in registers for later iterations, and with one stage where one was asked for. Whether loads ahead
-//! pay is known when registers are allocated: for NVIDIA GPUs both texts are assembled (`docs/ptxas.md`, "A second text"), code for AMD GPUs says what it spills (`docs/amd.md`).
+//! Kernels once more without loads that wait in registers for later iterations, with one stage where one was asked for, and with one where
+//! registers likely do not suffice for more. Whether loads ahead pay is known when registers are allocated: for NVIDIA GPUs both texts are assembled (`docs/ptxas.md`, "A second text"), code for AMD GPUs says what it spills (`docs/amd.md`).
 
 use super::{Artifacts, Compilation, Compiled, Metadata, Options, Passes, Stage, as_op, target_of};
 use crate::{codegen, diagnostics};
@@ -7,31 +7,62 @@ use anyhow::Result;
 use linear_layout::target::{TargetDesc, Vendor};
 use std::time::Duration;
 use ttopt_passes::choice::{Candidate, Choice, Unit};
-use ttopt_passes::schedule::pass::AHEAD_IN_REGISTERS;
+use ttopt_passes::schedule::pass::{AHEAD_IN_REGISTERS, COPIES_AHEAD};
 
 /// Vector registers that code for AMD GPUs may spill before it is made without loads that wait in registers: as many as of NVIDIA's are few.
 const LITTLE_SPILLED: u64 = 4;
+
+/// Registers that a kernel seems to need from which it may spill, those that an assembler needs besides included.
+const MANY_REGISTERS: u64 = 200;
+
+/// What a kernel is made without for other code of it.
+#[derive(Clone, Copy)]
+enum Without {
+    /// Loads that nobody asked for, all of which wait in registers, and a second stage where one is asked for.
+    LoadsAhead,
+    /// That, and all stages but the first.
+    Stages,
+}
 
 impl Compilation<'_, '_> {
     /// Makes PTX in which no loads run ahead of which registers decide whether they pay, where some do.
     pub(super) fn make_second(&mut self) -> Result<()> {
         let module = as_op(&self.module);
         self.waits = module.attr(AHEAD_IN_REGISTERS).is_some();
+        self.copies = module.attr(COPIES_AHEAD).is_some();
         module.remove_attr(AHEAD_IN_REGISTERS);
-        let Options { emit, second, .. } = self.options;
-        let is_wanted = *emit > Stage::Amdgcn || *second && emit.is_assembly();
-        if is_wanted && self.vendor() == Some(Vendor::Nvidia) {
-            let options = Options {
-                emit: Stage::Asm,
-                schedules: false,
-                estimate: None,
-                keep: false,
-                dump: None,
-                ..self.options.clone()
-            };
-            self.second = self.without_loads_ahead(options)?;
+        module.remove_attr(COPIES_AHEAD);
+        if self.waits && self.is_second_wanted() {
+            self.second = self.made_without(Without::LoadsAhead, self.options_of_second())?;
         }
         Ok(())
+    }
+
+    /// Makes PTX with one stage beside PTX that seems to need so many registers, where that copies for later iterations what iterations then
+    /// load: what is copied takes none, but addresses and the order of what overlaps do.
+    pub(super) fn make_second_of_many_registers(&mut self, registers: u64) -> Result<()> {
+        if self.copies && self.second.is_none() && registers >= MANY_REGISTERS && self.is_second_wanted() {
+            self.second = self.made_without(Without::Stages, self.options_of_second())?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is somebody who assembles two texts.
+    fn is_second_wanted(&self) -> bool {
+        let Options { emit, second, .. } = self.options;
+        let is_wanted = *emit > Stage::Amdgcn || *second && emit.is_assembly();
+        is_wanted && self.vendor() == Some(Vendor::Nvidia)
+    }
+
+    fn options_of_second(&self) -> Options {
+        Options {
+            emit: Stage::Asm,
+            schedules: false,
+            estimate: None,
+            keep: false,
+            dump: None,
+            ..self.options.clone()
+        }
     }
 
     /// Takes code in which no loads wait in registers for later iterations where the code with them spills most of what they take: on AMD GPUs, whose
@@ -41,7 +72,10 @@ impl Compilation<'_, '_> {
             return Ok(());
         }
         let options = Options { keep: self.keeps(), dump: None, ..self.options.clone() };
-        let Some(other) = self.without_loads_ahead(options)? else { return Ok(()) };
+        if !self.waits {
+            return Ok(());
+        }
+        let Some(other) = self.made_without(Without::LoadsAhead, options)? else { return Ok(()) };
         let (with, without) = (self.spills, codegen::spills(&other.output).0);
         let all = [("with loads that wait in registers", with), ("without", without)];
         let is_better = 2 * without <= with;
@@ -72,15 +106,18 @@ impl Compilation<'_, '_> {
         TargetDesc::parse(target_of(&self.module)?).ok().map(|target| target.vendor)
     }
 
-    /// What the input becomes where loads do not wait in registers for later iterations; `None` where none do, or it cannot be made.
-    fn without_loads_ahead(&self, options: Options) -> Result<Option<Compiled>> {
-        if !self.waits || !self.options.overrides.is_empty() {
+    /// What the input becomes without something; `None` where it cannot be made.
+    fn made_without(&self, without: Without, options: Options) -> Result<Option<Compiled>> {
+        if !self.options.overrides.is_empty() {
             return Ok(None);
         }
         let Some(target) = target_of(&self.module) else { return Ok(None) };
         let options = Options { print_after: Vec::new(), explain: false, second: false, ..options };
         let mut pipeline = Passes::of(&options, target);
         pipeline.ahead_in_registers = false;
+        if matches!(without, Without::Stages) {
+            pipeline.num_stages = 1;
+        }
         let passes = Passes { to_ttgir: ttopt_passes::pipeline::ttir_to_ttgir(&pipeline), explain: false };
         let mut other = Compilation {
             module: (self.anew)()?,
@@ -93,6 +130,7 @@ impl Compilation<'_, '_> {
             pipelines: self.pipelines,
             anew: self.anew,
             waits: false,
+            copies: false,
             second: None,
             spills: 0,
             made: Compiled::default(),
