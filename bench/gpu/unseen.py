@@ -28,6 +28,7 @@ def cases():
     from unseen_kernels import foundry, returns, warehouse  # noqa: F401
     from unseen_kernels import askers, mills, weaves  # noqa: F401
     from unseen_kernels import almanacs, apiaries, aqueducts, armadas, attics, belfries, canals, caravans, dovecotes, ferries, gardens, harbors, harvests, orchards, vineyards, wards  # noqa: F401
+    from unseen_kernels import cloisters, junctions, marinas, pavilions, tanneries, terraces  # noqa: F401
     from unseen_kernels import bazaars, brickyards, carousels, clockworks, glaciers, kilns, lagoons, lanterns, lighthouses, meadows, menageries, orreries, quarries, refineries, smithies, sundials, tides  # noqa: F401
 
     return common.CASES

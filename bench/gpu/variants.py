@@ -1,6 +1,6 @@
 """Times variants of the machine code of kernels of `unseen.py`, or of another file with cases, in one process, beside Triton's own.
 
-    python bench/gpu/variants.py FOLDER [--cases NAME] [--only REGEX] [--shares N] [--repeats N] [--json FILE]
+    python bench/gpu/variants.py FOLDER [--cases NAME] [--only REGEX] [--shares N] [--repeats N] [--warps N] [--json FILE]
 
 Needs a GPU, PyTorch and its Triton; not this project. FOLDER/CASE.KERNEL has the variants NAME.cubin of the kernel that
 `kernels_of.py` calls so, and NAME.json with `shared`, the bytes of shared memory that a CTA of it takes. Each case is launched by Triton's
@@ -90,7 +90,10 @@ def child(options, share, shares, lock, out):
         from triton.runtime.jit import JITFunction
 
         from kernels_of import name_of
+        from paired import vary
 
+        if options.warps != 1:
+            vary(options.warps, None)
         case, seen, plain = [None], {}, JITFunction._do_compile
 
         def compiled(self, *args):
@@ -141,6 +144,7 @@ def main():
     parser.add_argument("--only", default="", help="cases whose names match this expression")
     parser.add_argument("--shares", type=int, default=8, help="processes (default %(default)s)")
     parser.add_argument("--repeats", type=int, default=9, help="launches of each variant (default %(default)s)")
+    parser.add_argument("--warps", type=float, default=1, help="times as many warps as a kernel's author gave it")
     parser.add_argument("--json", help="write the times here")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -154,6 +158,7 @@ def main():
         for share in range(options.shares):
             out = os.path.join(folder, f"{share}.json")
             command = [sys.executable, sys.argv[0], options.folder, "--cases", options.cases, "--only", options.only, "--repeats", str(options.repeats)]
+            command += ["--warps", str(options.warps)]
             command += ["--child", f"{share}/{options.shares}", lock, out]
             cache = os.path.join(folder, f"cache{share}")
             running.append((subprocess.Popen(command, env=os.environ | {"TRITON_CACHE_DIR": cache}), out))
