@@ -601,22 +601,24 @@ impl<'c> Compilation<'_, 'c> {
             self.keep(Stage::Asm, emit(&shown, &attempt, codegen::Output::Assembly)?)?;
         }
         // A number of registers that the caller demands decides how many CTAs there are.
+        let mut bound = None;
         if target.vendor == Vendor::Nvidia && self.options.max_registers.is_none() {
             let most = number(&self.module, MOST_CTAS).unwrap_or(1);
             let mut tell = |choice: &Choice| self.remark(&metadata.name, choice);
             let tell: Option<&mut dyn FnMut(&Choice)> =
                 if self.options.explain { Some(&mut tell) } else { None };
             let few = self.has_few_programs() || module_attr(&self.module, COMES_BACK).is_some();
-            let bound = occupancy::bound_and_tell(&mut code, most, few, tell);
-            if let Some(bound) = bound {
-                self.make_second_of_many_registers(bound.registers)?;
-            }
+            bound = occupancy::bound_and_tell(&mut code, most, few, tell);
         }
         if !object {
             self.keep(Stage::Asm, code.clone())?;
         }
+        self.made.times.asm = start.elapsed();
+        if let Some(bound) = bound {
+            self.make_second_of_many_registers(bound.registers)?;
+        }
         let more = self.take_second(&metadata);
-        self.made.times.asm = start.elapsed() + more;
+        self.made.times.asm += more;
         if self.options.emit.is_assembly() {
             return Ok(());
         }
