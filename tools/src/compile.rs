@@ -260,7 +260,7 @@ struct Compilation<'a, 'c> {
     waits: bool,
     /// Whether some loop has the stages that it asks for, and copies for later iterations.
     copies: bool,
-    /// What became of it without loads that wait in registers.
+    /// What became of it without loads that wait in registers, or with one stage.
     second: Option<Compiled>,
     /// Vector registers that the code for an AMD GPU spills, where that is short enough to be made in other ways.
     spills: u64,

@@ -68,13 +68,10 @@ impl Compilation<'_, '_> {
     /// Takes code in which no loads wait in registers for later iterations where the code with them spills most of what they take: on AMD GPUs, whose
     /// code says what it spills.
     pub(super) fn take_least_spills(&mut self) -> Result<()> {
-        if self.spills <= LITTLE_SPILLED || self.vendor() != Some(Vendor::Amd) {
+        if !self.waits || self.spills <= LITTLE_SPILLED || self.vendor() != Some(Vendor::Amd) {
             return Ok(());
         }
         let options = Options { keep: self.keeps(), dump: None, ..self.options.clone() };
-        if !self.waits {
-            return Ok(());
-        }
         let Some(other) = self.made_without(Without::LoadsAhead, options)? else { return Ok(()) };
         let (with, without) = (self.spills, codegen::spills(&other.output).0);
         let all = [("with loads that wait in registers", with), ("without", without)];

@@ -341,7 +341,7 @@ fn quotients_of_less_than_two_neighbors_mostly_rise() {
     // Six bits of each: of four neighbours three begin a byte on, and that goes on. Of three bits each most are in the same byte.
     assert_eq!((usual(&of(6, 8)), of(6, 8).usually_contiguous(0)), ((Some(1), u64::MAX), true));
     assert_eq!((usual(&of(3, 8)), usual(&of(1, 2))), ((Some(0), 2), (Some(0), 2)));
-    // 441 samples of 480, and 480 of 441; five quarters; backwards.
+    // 441 samples of 480, and 480 of 441; seven quarters; backwards.
     assert_eq!((usual(&of(441, 480)).0, usual(&of(480, 441)).0), (Some(1), Some(1)));
     assert_eq!((usual(&of(7, 4)).0, usual(&of(-6, 8)).0), (Some(2), Some(-1)));
     // What is allowed says nothing of that.

@@ -60,7 +60,6 @@ fn uniform(like: &AxisInfo, value: i64) -> AxisInfo {
     AxisInfo { corner: pow2(value), constant: Some(value), nonneg: value >= 0, ..out }
 }
 
-/// `(step, length)` of what is only known where both operands are uniform.
 /// What most quotients by a constant of neighbours that differ by `step` differ by: of three quarters one, of a half or less nothing.
 fn usual_quotient(step: i64, divisor: i64) -> Option<i64> {
     let (whole, rest) = (step.checked_div(divisor)?, step.checked_rem(divisor)?);
@@ -68,6 +67,7 @@ fn usual_quotient(step: i64, divisor: i64) -> Option<i64> {
     Some(if is_more_than_half { whole + step.signum() * divisor.signum() } else { whole })
 }
 
+/// `(step, length)` of what is only known where both operands are uniform.
 fn both_uniform(a: Run, b: Run) -> (i64, u64) {
     if a.step == 0 && b.step == 0 { (0, a.len.min(b.len)) } else { (0, 1) }
 }
