@@ -1,5 +1,6 @@
 // RUN: %ttc %s --num-warps 2 --emit cubin --explain -o /dev/null 2>&1 | FileCheck %s
 // RUN: %ttc %s --num-warps 2 --emit ttgir -o - | FileCheck %s --check-prefix=TTGIR
+// RUN: sed 's/^  }$/  } {tt.num_stages = 3 : i32}/' %s | %ttc - --num-warps 2 --emit cubin --explain -o /dev/null 2>&1 | FileCheck %s --check-prefix=OWN
 // REQUIRES: ptxas
 
 // Tiles that are too large for two warps: what the loop copies for later iterations makes it load from the stack what it does not have to
@@ -8,6 +9,10 @@
 // CHECK: remark: choice of the stack of a thread: with one stage: {{.*}}as it was bounded
 
 // TTGIR-NOT: ttg.copies_ahead
+
+// A loop that says itself how many stages it wants has as many in any text.
+// OWN: remark: has a software pipeline of 3 stages
+// OWN-NOT: {{with one stage|without loads that wait in registers}}
 tt.func public @scaled_rows(%a: !tt.ptr<bf16> {tt.divisibility = 16 : i32}, %b: !tt.ptr<bf16> {tt.divisibility = 16 : i32}, %g: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %h: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %c: !tt.ptr<bf16> {tt.divisibility = 16 : i32}, %k: i32 {tt.divisibility = 16 : i32}) {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32

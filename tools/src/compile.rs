@@ -258,7 +258,7 @@ struct Compilation<'a, 'c> {
     anew: &'a dyn Fn() -> Result<Module<'c>>,
     /// Whether all that runs ahead in some loop only waits in registers, which nobody asked for.
     waits: bool,
-    /// Whether some loop has the stages that it asks for, and copies for later iterations.
+    /// Whether some loop has the stages that the options ask for, and copies for later iterations.
     copies: bool,
     /// What became of it without loads that wait in registers, or with one stage.
     second: Option<Compiled>,

@@ -87,7 +87,8 @@ pub const SCHEDULES: &str = "ttg.schedules";
 /// On modules: that loads of a loop run ahead, which nobody asked for, and all of them only wait in registers meanwhile, or one stage was
 /// asked for. Whether that pays is known when registers are allocated.
 pub const AHEAD_IN_REGISTERS: &str = "ttg.ahead_in_registers";
-/// On modules: that a loop has the stages that it asks for, and copies to shared memory for later iterations.
+/// On modules: that a loop has the stages that the option asks for, not an attribute of its own, and copies to shared memory for later
+/// iterations.
 pub const COPIES_AHEAD: &str = "ttg.copies_ahead";
 /// On modules: that a loop is a recurrence that multiplies, of which there are as few programs as sequences.
 pub const FEW_PROGRAMS: &str = "ttg.few_programs";
@@ -233,7 +234,7 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                     Some((None, schedule)) => {
                         if raised {
                             module.set_attr(AHEAD_IN_REGISTERS, Attr::unit(module.context()));
-                        } else if schedule.bytes_under_way(&source.graph, 1) > 0 {
+                        } else if asked.is_none() && schedule.bytes_under_way(&source.graph, 1) > 0 {
                             module.set_attr(COPIES_AHEAD, Attr::unit(module.context()));
                         }
                         let further = (source.waits_for_nothing(&schedule) && worth.is_short(&source))
