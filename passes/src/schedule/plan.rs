@@ -133,6 +133,8 @@ pub struct Budget {
     pub needed_ahead: u64,
     /// Bytes of copies under way on a multiprocessor beyond which the L2 loses what several programs read.
     pub most_ahead: u64,
+    /// Whether the first copies of a CTA wait for loads of their addresses, which other CTAs hide: then the L2 costs stages, not CTAs.
+    pub starts_late: bool,
     /// Whether a CTA that has a multiprocessor to itself keeps its matrix units busy: its dots run beside the program and
     /// take no less than what else an iteration does. Then more CTAs gain nothing, and more stages come first.
     pub busy_alone: bool,
@@ -377,7 +379,9 @@ impl LoopSchedule {
             let bytes = under_way(candidate);
             // A CTA alone has nobody to fill its own waits.
             let alone = candidate.ctas == 1 && best.ctas > 1;
+            let fewer = budget.starts_late && candidate.ctas < best.ctas;
             !alone
+                && !fewer
                 && bytes <= budget.most_ahead
                 && bytes.saturating_sub(late(candidate)) >= budget.needed_ahead
         };

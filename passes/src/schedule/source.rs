@@ -33,7 +33,7 @@ use mlir_host::ir::{Attr, Block, Op, TensorType, Type, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::pass::PassResult;
 use mlir_host::traits::Upstream;
-use mlir_host::upstream::{DivSIOp, DivUIOp, RemSIOp, RemUIOp, XOrIOp};
+use mlir_host::upstream::{DivSIOp, DivUIOp, ForOp, RemSIOp, RemUIOp, XOrIOp};
 use smallvec::SmallVec;
 use ttopt_dialect::amdg::ops::AsyncTdmWaitOp;
 use ttopt_dialect::tt::ops::{AtomicRmwOp, AtomicStoreOp, DescriptorLoadOp, DotOp, FuncOp, LoadOp, StoreOp};
@@ -180,6 +180,8 @@ pub struct Demand {
     pub needed_ahead: u64,
     /// See [`Budget::most_ahead`].
     pub most_ahead: u64,
+    /// See [`Budget::starts_late`].
+    pub starts_late: bool,
     /// See [`Budget::halves`].
     pub halves: bool,
     /// Whether LLVM is to issue accesses between matrix instructions: dots take no less than what else an iteration does, which is
@@ -336,6 +338,12 @@ impl<'c> Written<'c> {
     }
 }
 
+/// What an iter_arg of an `scf.for` is in the first iteration.
+fn iter_arg_init(value: Value<'_>) -> Option<Value<'_>> {
+    let tiles = ForOp::cast(value.arg_block()?.parent()?)?;
+    Some(tiles.op().operand(3 + value.index().checked_sub(1)?))
+}
+
 impl<'c> Source<'c> {
     /// What `op`, an `scf.for`, is to the scheduler; with `all`, because it asks for stages.
     ///
@@ -488,6 +496,25 @@ impl<'c> Source<'c> {
         self.why == Why::Multiplies && self.recurs
     }
 
+    /// Whether copies of it are from addresses that are computed from what is loaded: the first ones wait for memory twice.
+    pub fn loads_addresses(&self) -> bool {
+        let mut open: Vec<Value<'c>> = Vec::new();
+        open.extend(self.actions.iter().filter_map(|action| match action {
+            Action::Copy(op, _) => Some(op.operand(0)),
+            _ => None,
+        }));
+        let mut seen: FastSet<Value<'c>> = open.iter().copied().collect();
+        while let Some(value) = open.pop() {
+            let from: SmallVec<[Value<'c>; 4]> = match value.def_op() {
+                Some(op) if LoadOp::cast(op).is_some() => return true,
+                Some(op) => op.operands().collect(),
+                None => iter_arg_init(value).into_iter().collect(),
+            };
+            open.extend(from.into_iter().filter(|value| seen.insert(*value)));
+        }
+        false
+    }
+
     /// What an iteration gives to the next one.
     pub fn yielded(&self) -> Vec<Value<'c>> {
         body(self.op).map_or_else(Vec::new, |(_, end)| end.operands().collect())
@@ -522,6 +549,7 @@ impl<'c> Source<'c> {
             threads: warps * target.lanes as u64,
             needed_ahead: demand.needed_ahead,
             most_ahead: demand.most_ahead,
+            starts_late: demand.starts_late,
             busy_alone: demand.busy_alone,
             few_programs: self.multiplies_and_recurs(),
             halves: demand.halves,

@@ -13,6 +13,7 @@ const BUDGET: Budget = Budget {
     threads: 128,
     needed_ahead: 0,
     most_ahead: u64::MAX,
+    starts_late: false,
     busy_alone: false,
     few_programs: false,
     halves: false,
@@ -221,6 +222,11 @@ fn no_more_is_under_way_than_the_l2_bears_where_less_is_enough() {
     // A CTA alone has nobody to fill its waits: two CTAs of four stages stay, where one of four is enough.
     let pair = Budget { ctas: 2, shared: 8 * slot, needed_ahead: 2 * slot, most_ahead: 3 * slot, ..free };
     assert_eq!(planned(&graph, &pair), planned(&graph, &Budget { most_ahead: u64::MAX, ..pair }));
+    // Nor is one of four lost where their first copies wait for their addresses.
+    let four = Budget { stages: 3, shared: 12 * slot, needed_ahead: 4 * slot, most_ahead: 7 * slot, ..free };
+    let late = Budget { starts_late: true, ..four };
+    let ctas = |budget: &Budget| budget.shared / planned(&graph, budget).shared_bytes(&graph);
+    assert_eq!((ctas(&four), ctas(&late)), (3, 4));
     // What needs more than that has most under way, as without a bound.
     let starved = Budget { needed_ahead: 12 * slot, most_ahead: 11 * slot, ..free };
     assert_eq!(planned(&graph, &starved), planned(&graph, &free));
@@ -762,6 +768,7 @@ fn schedules_of_random_loops_are_right() {
             threads: 32 << random.below(3),
             needed_ahead: random.below(1 << 12),
             most_ahead: random.below(1 << 15),
+            starts_late: random.one_in(2),
             busy_alone: random.one_in(2),
             few_programs: random.one_in(2),
             halves: random.one_in(2),

@@ -288,6 +288,7 @@ impl<'c, 't> Worth<'c, 't> {
             busy_alone: streams && dots >= others,
             needed_ahead: needed as u64,
             most_ahead: most,
+            starts_late: bounded && source.loads_addresses(),
             halves,
             spread: self.target.primitives.buffers && lead && source.is_plain(true, self.target),
         }
