@@ -289,7 +289,7 @@ fn usual_stride(pointers: &AxisInfo, d: usize) -> Option<u64> {
 /// several numbers are packed in, which others follow; larger groups, as of scales, are apart, and a thread loads them once.
 fn order_of(shape: &[i64], pointers: &AxisInfo) -> SmallVec<[usize; 4]> {
     let mut order: SmallVec<[usize; 4]> = (0..shape.len()).rev().collect();
-    let equal = |d: usize| usually_packed(shape, pointers, d).filter(|_| pointers.runs[d].len > 1);
+    let equal = |d: usize| usually_packed(shape, pointers, d);
     let stride = |d: usize| {
         let apart = usual_stride(pointers, d).filter(|stride| *stride != 0);
         apart.or_else(|| Some(SECTOR.div_ceil(equal(d)?))).unwrap_or(u64::MAX)
@@ -555,6 +555,15 @@ mod tests {
         assert_eq!((facts.vector(128).0, facts.usual), (2, 64));
         let apart = [Run::new(4096, 32, 8), Run::new(16, 32, 8), Run::new(4, 2, 8)];
         assert_eq!(AccessFacts::new(&[32, 32, 2], 4, &pointers(&apart, 8, 4), None).usual, 2);
+    }
+
+    #[test]
+    fn numbers_packed_in_bytes_run_fastest() {
+        // Bytes of numbers of three bits, `3 i >> 3`: neighbours mostly have the same one, two at a time. Rows are far apart.
+        let packed = Run { usual: Some(0), lasts: 2, ..Run::new(0, 1, 1) };
+        let rows = Run { usual: Some(4096), ..Run::new(0, 1, 1) };
+        let facts = AccessFacts::new(&[128, 64], 1, &pointers(&[rows, packed], 1, 1), None);
+        assert_eq!((facts.order.as_slice(), facts.stride_bits), ([1, 0].as_slice(), 4));
     }
 
     #[test]
