@@ -430,9 +430,7 @@ impl Multiplied {
         let candidate = |row: &'static MatrixInstruction| {
             let accumulator = Element::of_sum(row.sum)?;
             let fits = row.multiplies(self.kind, row.sum, exact) && problem.accumulates_in(accumulator);
-            // What 8-bit floats are summed in has 32 bits: 16 bits lose more than the operands did.
-            let narrow = self.kind == DotType::F8 && row.sum == DotType::F16;
-            (fits && !narrow).then_some(Candidate { row, accumulator })
+            fits.then_some(Candidate { row, accumulator })
         };
         let mut all: Vec<Candidate> = MatrixInstruction::of(target).filter_map(candidate).collect();
         all.sort_by_key(|candidate| candidate.accumulator != problem.result);
