@@ -66,6 +66,8 @@ struct Access<'c> {
     masked_from: Option<SmallVec<[u64; 4]>>,
     /// Whether the accesses of its loop have addresses of more places than a thread has registers for.
     is_crowded: bool,
+    /// Whether single elements that the loads of its loop give, each in a register of its own, take many of a thread's.
+    is_scattered: bool,
 }
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
@@ -145,7 +147,7 @@ fn access<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, machine: &Machine) ->
     let most = machine.target.as_ref().map_or(1, |target| plans::most_elems(op, target));
     let (vector, limit) = if vector <= most { (vector, limit) } else { (most, Limit::Atomic) };
     let masked_from = plans::masked_coordinates(op, analysis);
-    Some(Access { op, shape, facts, vector, limit, masked_from, is_crowded: false })
+    Some(Access { op, shape, facts, vector, limit, masked_from, is_crowded: false, is_scattered: false })
 }
 
 /// The layout in which one access, of which `facts` are known, takes the fewest instructions and lines.
@@ -159,7 +161,8 @@ pub(crate) fn layout_alone<'c>(
 ) -> Result<Attr<'c>, String> {
     let shape = op.operand(0).ty().as_tensor().map(TensorType::shape).ok_or("accesses no tensor")?;
     let (vector, limit) = facts.vector(layouts.machine.vector_bits());
-    let access = Access { op, shape, facts, vector, limit, masked_from: None, is_crowded: false };
+    let access =
+        Access { op, shape, facts, vector, limit, masked_from: None, is_crowded: false, is_scattered: false };
     let work = Work::default();
     layout_for(&access, group_vector(&[&access], &work, layouts), &work, layouts)
 }
@@ -586,22 +589,45 @@ fn find_crowds<'c>(accesses: &mut [Access<'c>], machine: &Machine) {
             *places_of.entry(around).or_default() += count;
         }
     }
-    for access in accesses {
-        access.is_crowded =
-            loop_of(access).and_then(|around| places_of.get(&around)).is_some_and(|count| *count > most);
+    let mut singles_of: FastMap<Op<'c>, u64> = FastMap::default();
+    for access in accesses.iter() {
+        if let (Some(around), count @ 1..) = (loop_of(access), singles(access, machine)) {
+            *singles_of.entry(around).or_default() += count;
+        }
     }
+    let room = u64::from(target.thread_registers) / 4;
+    for access in accesses {
+        let Some(around) = loop_of(access) else { continue };
+        access.is_crowded = places_of.get(&around).is_some_and(|count| *count > most);
+        access.is_scattered = singles_of.get(&around).is_some_and(|count| *count > room);
+    }
+}
+
+/// Registers of a thread in which a load has single elements that are narrower, and are neighbours in memory.
+fn singles(access: &Access<'_>, machine: &Machine) -> u64 {
+    let facts = &access.facts;
+    let is_single = access.vector * facts.bytes < REGISTER && access.vector < facts.contiguous;
+    if !is_single || LoadOp::cast(access.op).is_none() {
+        return 0;
+    }
+    let elements = access.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
+    elements / machine.threads().max(1)
 }
 
 /// Places of which a thread keeps addresses with ease.
 const MOST_PLACES: u64 = 32;
 
-/// Neighbours in memory up to which threads may hold more than they access at once, since they would keep addresses of too many places
-/// otherwise: where only masks keep elements apart, neighbours have one address.
+/// Neighbours in memory up to which threads may hold more than they access at once, where only masks or their alignment keep elements
+/// apart: 16 bytes where threads would keep addresses of too many places otherwise, since neighbours have one address; those of a register
+/// where single elements take too many of these.
 fn most_apart(access: &Access<'_>, machine: &Machine) -> u64 {
-    let AccessFacts { contiguous, mask, bytes, .. } = &access.facts;
-    let is_masked = access.is_crowded && LoadOp::cast(access.op).is_some() && mask < contiguous;
-    if is_masked && places(access, 1, machine) > MOST_PLACES {
+    let AccessFacts { contiguous, bytes, .. } = &access.facts;
+    if LoadOp::cast(access.op).is_none() || access.vector >= *contiguous {
+        1
+    } else if access.is_crowded && places(access, 1, machine) > MOST_PLACES {
         (4 * REGISTER / bytes).clamp(1, *contiguous)
+    } else if access.is_scattered && singles(access, machine) > 0 {
+        (REGISTER / bytes).clamp(1, *contiguous)
     } else {
         1
     }

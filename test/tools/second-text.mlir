@@ -5,7 +5,7 @@
 // Rows that start anywhere are loaded element by element, which copies cannot do: what runs ahead waits in registers. Whether
 // more CTAs do better is known when registers are allocated: both texts are assembled.
 // CHECK: remark: has a software pipeline of 3 stages
-// CHECK: remark: choice of the stack of a thread: without loads that wait in registers: 0 bytes | {{.*}}as it was bounded: 0
+// CHECK: remark: choice of the stack of a thread: as it was bounded: 0 bytes | {{.*}}without loads that wait in registers: 0
 
 // That there was something to compare is no matter of the IR.
 // TTGIR-NOT: ttg.ahead_in_registers
