@@ -99,9 +99,9 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
                 ));
             }
         }
-        mark_masks(function, &target);
+        mark_masks(function, machine.num_warps, &target);
         mark_warps(function);
-        if let Some(again) = Recomputation::of(function, &target) {
+        if let Some(again) = Recomputation::of(function, machine.num_warps, &target) {
             again.behind.set_attr(REMATERIALIZED_BEHIND, Attr::unit(ctx));
             again.ops.iter().for_each(|op| op.set_attr(REMATERIALIZE, Attr::unit(ctx)));
             if explains {
@@ -145,13 +145,13 @@ fn scheduled(function: Op<'_>) -> Option<u64> {
 }
 
 /// Marks the copies of `function` with masks, if it has registers for predicates.
-fn mark_masks(function: Op<'_>, target: &TargetDesc) {
+fn mark_masks(function: Op<'_>, warps: u64, target: &TargetDesc) {
     let mut copies = Vec::new();
     function.walk(&mut |op| {
         copies.extend(AsyncCopyGlobalToLocalOp::cast(op).filter(|copy| copy.mask().is_some()).map(|_| op));
         Walk::Advance
     });
-    if !copies.is_empty() && !is_short_of_registers(function, target) {
+    if !copies.is_empty() && !is_short_of_registers(function, warps, target) {
         copies.into_iter().for_each(|op| op.set_attr(MASKS_ARE_PREDICATES, Attr::unit(op.context())));
     }
 }

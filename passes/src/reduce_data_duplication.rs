@@ -14,25 +14,25 @@
 //! and they take more registers than a thread can keep for a loop.
 
 use crate::buffer_plans;
-use crate::ir_util::{fills_constant_buffer, layout_of, operations_in_dominance_order};
-use crate::machine::{Machine, error};
+use crate::ir_util::{fills_constant_buffer, layout_of, operations_in_dominance_order, with_layout};
+use crate::machine::{Layouts, Machine, error};
 use crate::objective::weight;
 use crate::plans;
-use crate::rules::is_conversion;
+use crate::rules::{Rule, forward, is_conversion};
 use linear_layout::encoding::{SharedLinear, SwizzledShared};
 use linear_layout::plan::{Conversion, Scope};
 use linear_layout::target::{Direction, TargetDesc};
 use linear_layout::{Dim, Encoding};
 use mlir_host::asm::Reported;
-use mlir_host::ir::{Op, TensorType, Type, Value};
+use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
 use mlir_host::rewrite::IrRewriter;
 use mlir_host::upstream::ForOp;
-use ttopt_dialect::tt::ops::{DotOp, LoadOp};
+use ttopt_dialect::tt::ops::{DotOp, LoadOp, TransOp};
 use ttopt_dialect::tt::types::pointee;
 use ttopt_dialect::ttg::attrs::{encoding, encoding_attr};
 use ttopt_dialect::ttg::layout::to_linear_layout;
-use ttopt_dialect::ttg::ops::{LocalAllocOp, LocalLoadOp};
+use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAllocOp, LocalLoadOp};
 use ttopt_dialect::ttg::types::MemDescType;
 
 /// The pass.
@@ -52,6 +52,12 @@ pub(crate) const ALIGNMENT: u64 = 16;
 fn run(module: Op<'_>, _: &Options) -> PassResult {
     let machine = Machine::of(module)?;
     let mut rewriter = IrRewriter::new(module.context());
+    let layouts = Layouts::new(module.context(), machine.clone());
+    let mut turned = operations_in_dominance_order(module);
+    turned.retain(|op| TransOp::cast(*op).is_some());
+    for trans in turned {
+        convert_last(&mut rewriter, trans, &layouts)?;
+    }
     let mut conversions = operations_in_dominance_order(module);
     conversions.retain(|op| is_conversion(*op));
     let Some(target) = &machine.target else { return Ok(()) };
@@ -76,6 +82,30 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     loads.into_iter().try_for_each(|load| wait_in_memory(&mut rewriter, load))
 }
 
+/// Converts behind the transposition `trans` what is converted before it, where that makes an operand of which dots read what they
+/// multiply: the conversion is then one to the layout of an operand. In the layout of its own operand a transposition is free, too.
+fn convert_last<'c>(rewriter: &mut IrRewriter<'c>, trans: Op<'c>, layouts: &Layouts<'c>) -> PassResult {
+    let Some(conversion) = trans.operand(0).def_op().filter(|made| is_conversion(*made)) else {
+        return Ok(());
+    };
+    let (source, wanted) = (conversion.operand(0), trans.result(0).ty());
+    // A pipeline copies what a loop loads to memory itself, from where it is read in any layout.
+    let is_alone = conversion.result(0).uses().count() == 1 && !is_loaded_in_loop(source);
+    if !is_alone || !wanted.as_tensor().is_some_and(is_more_than_kept) {
+        return Ok(());
+    }
+    let made = layout_of(source).and_then(|layout| forward(trans, Rule::Trans, layout, layouts).ok());
+    let Some(ty) = made.and_then(|layout| with_layout(wanted.as_tensor()?, layout)) else { return Ok(()) };
+    let Some(order) = trans.attr("order").and_then(Attr::as_i32_array) else { return Ok(()) };
+    rewriter.set_before(trans);
+    let turned = TransOp::build(trans.loc(), source, order).results(&[ty]).insert(rewriter)?;
+    let last = ConvertLayoutOp::build(trans.loc(), turned.result()).results(&[wanted]).insert(rewriter)?;
+    trans.result(0).replace_all_uses_with(last.result());
+    trans.erase();
+    conversion.erase();
+    Ok(())
+}
+
 /// Words of 32 bits of an operand that a thread may keep for a loop: a quarter of its registers.
 const MOST_KEPT: u64 = 64;
 
@@ -83,6 +113,14 @@ const MOST_KEPT: u64 = 64;
 /// more than it can keep for them: these hold all of K.
 fn waits_for_loops(op: Op<'_>) -> bool {
     let Some(ty) = LoadOp::cast(op).and_then(|_| op.result(0).ty().as_tensor()) else { return false };
+    let in_loops = |(user, _): (Op<'_>, usize)| DotOp::cast(user).is_some() && weight(user) > weight(op);
+    let bits = u64::from(ty.element().bits().unwrap_or(0));
+    bits % 8 == 0 && is_more_than_kept(ty) && !op.result(0).is_unused() && op.result(0).uses().all(in_loops)
+}
+
+/// Whether `ty` is that of an operand of dots that are multiplied within threads, and gives each thread more than it can keep: all of K.
+/// Dots read such operands as they multiply them, if they are in shared memory.
+fn is_more_than_kept(ty: TensorType<'_>) -> bool {
     let operand = ty.encoding().and_then(|layout| encoding(layout).ok());
     let within_threads = matches!(
         operand, Some(Encoding::DotOperand(operand)) if matches!(*operand.parent, Encoding::Blocked(_))
@@ -92,12 +130,7 @@ fn waits_for_loops(op: Op<'_>) -> bool {
         let layout = to_linear_layout(ty.encoding()?, &ty.shape()).ok()?;
         Some(layout.in_size(Dim::REGISTER)? * bits / 32)
     };
-    let in_loops = |(user, _): (Op<'_>, usize)| DotOp::cast(user).is_some() && weight(user) > weight(op);
-    within_threads
-        && bits % 8 == 0
-        && words().is_some_and(|words| words > MOST_KEPT)
-        && !op.result(0).is_unused()
-        && op.result(0).uses().all(in_loops)
+    within_threads && words().is_some_and(|words| words > MOST_KEPT)
 }
 
 /// Writes what `load` gives to shared memory, from where each use reads it.
@@ -163,9 +196,12 @@ fn memory_of(op: Op<'_>, machine: &Machine) -> Option<SharedLinear> {
         return None;
     }
     let plan = plans::conversion(op.operand(0).ty(), op.result(0).ty(), machine.target.as_ref()?).ok()?;
+    // A conversion within warps has no barrier, and all of its result at once.
+    let is_worth_barriers =
+        || is_loaded_in_loop(op.operand(0)) || op.result(0).ty().as_tensor().is_some_and(is_more_than_kept);
     match &plan.conversion {
         Conversion::SharedMemory(plan)
-            if plan.tiles == 1 && (plan.scope == Scope::Block || is_loaded_in_loop(op.operand(0))) =>
+            if plan.tiles == 1 && (plan.scope == Scope::Block || is_worth_barriers()) =>
         {
             Some(SharedLinear { layout: plan.layout.clone(), alignment: ALIGNMENT })
         }

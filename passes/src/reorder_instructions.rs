@@ -83,14 +83,14 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
         let functions: Vec<_> = ops.iter().filter(|op| FuncOp::cast(**op).is_some()).collect();
         read_in_loops(module, machine.num_warps, &target);
         for function in functions {
-            read_late(*function, &target);
-            let short = short_of_registers(*function, &target);
+            read_late(*function, machine.num_warps, &target);
+            let short = short_of_registers(*function, machine.num_warps, &target);
             if short.is_empty() {
                 load_early(*function, &target);
             } else {
                 sink_loads(*function, short, machine.num_warps, &target);
             }
-            mark_reductions(*function, &target);
+            mark_reductions(*function, machine.num_warps, &target);
         }
     }
     Ok(())
@@ -165,7 +165,7 @@ fn read_in_loops_of(function: Op<'_>, warps: u64, callees: &FastMap<String, Need
     // What it leaves LLVM to spill is not known well enough on AMD GPUs.
     let is_known = target.vendor == Vendor::Nvidia;
     reads.retain(|read| !loops_around_uses(*read).is_empty());
-    if reads.is_empty() || !is_known || !is_short_of_registers(function, target) {
+    if reads.is_empty() || !is_known || !is_short_of_registers(function, warps, target) {
         return;
     }
     let bytes = || needs_of(function, callees, target).map(|needs| needs.bytes);
@@ -203,8 +203,8 @@ fn read_in_loops_of(function: Op<'_>, warps: u64, callees: &FastMap<String, Need
     loads.into_iter().rev().for_each(move_behind_dots);
 }
 
-/// Marks the reductions of `function` that are done line by line.
-fn mark_reductions(function: Op<'_>, target: &TargetDesc) {
+/// Marks the reductions of `function`, whose CTAs have `warps` warps, that are done line by line.
+fn mark_reductions(function: Op<'_>, warps: u64, target: &TargetDesc) {
     let mut reductions = Vec::new();
     function.walk(&mut |op| {
         reductions.extend(finishes_lines(op).then_some(op));
@@ -213,7 +213,7 @@ fn mark_reductions(function: Op<'_>, target: &TargetDesc) {
     if reductions.is_empty() {
         return;
     }
-    let short: FastSet<_> = short_of_registers(function, target).into_iter().collect();
+    let short: FastSet<_> = short_of_registers(function, warps, target).into_iter().collect();
     for op in reductions.into_iter().filter(|op| short.contains(op)) {
         op.set_attr(LINE_BY_LINE, Attr::unit(op.context()));
     }
@@ -331,8 +331,8 @@ fn move_after_operand<'c>(op: Op<'c>, place: impl Fn(Op<'c>, Op<'c>) -> Op<'c>) 
 }
 
 /// Moves what dots of `function` read of buffers that nobody uses any more down to the dots, across operations at which it is
-/// short of registers.
-fn read_late(function: Op<'_>, target: &TargetDesc) {
+/// short of registers. Its CTAs have `warps` warps.
+fn read_late(function: Op<'_>, warps: u64, target: &TargetDesc) {
     let mut reads = Vec::new();
     function.walk(&mut |op| {
         reads.extend(LocalLoadOp::cast(op).map(|read| (op, read.src())));
@@ -348,7 +348,7 @@ fn read_late(function: Op<'_>, target: &TargetDesc) {
     if reads.is_empty() {
         return;
     }
-    let short: FastSet<Op<'_>> = short_of_registers(function, target).into_iter().collect();
+    let short: FastSet<Op<'_>> = short_of_registers(function, warps, target).into_iter().collect();
     for (read, _) in reads {
         let Some(dot) = first_user(read) else { continue };
         let way = || std::iter::successors(read.next(), |at| at.next()).take_while(|at| *at != dot);

@@ -23,12 +23,12 @@ pub struct Recomputation<'c> {
 }
 
 impl<'c> Recomputation<'c> {
-    /// For the last loop of `function`, which must be in its last block, if dots in it take nearly all registers:
+    /// For the last loop of `function`, whose CTAs have `warps` warps, which must be in its last block, if dots in it take nearly all registers:
     /// addresses and indices that only operations behind it use. Behind other loops they would only wait again.
-    pub fn of(function: Op<'c>, target: &TargetDesc) -> Option<Self> {
+    pub fn of(function: Op<'c>, warps: u64, target: &TargetDesc) -> Option<Self> {
         let last = blocks_in_dominance_order(function.region(0)).pop()?;
         let behind = last.ops().filter(|op| is_loop(*op)).last()?;
-        if !multiplies(behind) || !fills_registers(&FlowGraph::new(function), behind, target) {
+        if !multiplies(behind) || !fills_registers(&FlowGraph::new(function), behind, warps, target) {
             return None;
         }
         let mut found =

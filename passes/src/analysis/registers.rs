@@ -113,10 +113,10 @@ pub fn simds(target: &TargetDesc) -> u64 {
     u64::from(target.resident_threads / (target.lanes * target.simd_waves).max(1)).max(1)
 }
 
-/// Registers of a thread that the tensors of `function` leave free wherever it is.
-pub fn spare_registers(function: Op<'_>, target: &TargetDesc) -> u64 {
+/// Registers of a thread that the tensors of `function`, whose CTAs have `warps` warps, leave free wherever it is.
+pub fn spare_registers(function: Op<'_>, warps: u64, target: &TargetDesc) -> u64 {
     let held = held_registers(&FlowGraph::new(function)).into_iter().max().unwrap_or(0);
-    limit(target).min(OF_A_THREAD).saturating_sub(held)
+    limit(warps, target).min(OF_A_THREAD).saturating_sub(held)
 }
 
 /// The same where `warps` warps share a multiprocessor, whatever else is said of how many do.
@@ -139,34 +139,39 @@ pub fn distinct_elements(value: Value<'_>) -> Option<u64> {
     Some(1 << (layout.in_bits(Dim::REGISTER) - layout.free_variable_mask(Dim::REGISTER).count_ones()))
 }
 
-/// Whether the tensors of `function` leave a thread too few registers for the rest of what it holds.
-pub fn is_short_of_registers(function: Op<'_>, target: &TargetDesc) -> bool {
-    !short_of_registers(function, target).is_empty()
+/// Whether the tensors of `function`, whose CTAs have `warps` warps, leave a thread too few registers for the rest of what it holds.
+pub fn is_short_of_registers(function: Op<'_>, warps: u64, target: &TargetDesc) -> bool {
+    !short_of_registers(function, warps, target).is_empty()
 }
 
 /// The operations of `function` at which its tensors leave a thread too few registers for the rest of what it holds.
-pub fn short_of_registers<'c>(function: Op<'c>, target: &TargetDesc) -> Vec<Op<'c>> {
-    let limit = limit(target);
+pub fn short_of_registers<'c>(function: Op<'c>, warps: u64, target: &TargetDesc) -> Vec<Op<'c>> {
+    let limit = limit(warps, target);
     let graph = FlowGraph::new(function);
     let held = held_registers(&graph);
     graph.ops().iter().zip(held).filter(|(_, held)| *held > limit).map(|(op, _)| *op).collect()
 }
 
-/// Registers that tensors can take of a thread's.
-fn limit(target: &TargetDesc) -> u64 {
-    u64::from(target.thread_registers).saturating_sub(OTHERS)
+/// Registers that tensors can take of those of a thread of `warps` warps.
+fn limit(warps: u64, target: &TargetDesc) -> u64 {
+    registers_of_warps(warps, target).saturating_sub(OTHERS)
 }
 
 /// Whether the tensors that a thread holds in `around`, a loop of the function of `graph`, leave it too few registers
 /// for the rest.
-pub(super) fn fills_registers<'c>(graph: &FlowGraph<'c>, around: Op<'c>, target: &TargetDesc) -> bool {
+pub(super) fn fills_registers<'c>(
+    graph: &FlowGraph<'c>,
+    around: Op<'c>,
+    warps: u64,
+    target: &TargetDesc,
+) -> bool {
     let ops = graph.ops();
     let Some(first) = graph.number(around) else { return false };
     let behind = ops[first + 1..].iter().position(|op| op.ancestor(|op| op == around).is_none());
     let last = behind.map_or(ops.len(), |n| first + 1 + n);
     // LLVM, which allocates registers itself, computes again on its own where that saves some.
     target.vendor == Vendor::Nvidia
-        && held_registers(graph)[first..last].iter().any(|held| *held > limit(target))
+        && held_registers(graph)[first..last].iter().any(|held| *held > limit(warps, target))
 }
 
 /// Registers beyond those of a thread that begin to be needed at operations of `function`, whose CTAs have `warps` warps:

@@ -222,7 +222,8 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                     said.none(op, "it asks for one stage, and the programs that fit hide each other's waits");
                     continue;
                 }
-                let loses = |schedule: &LoopSchedule| worth.loses(&source, schedule, &alone).filter(|_| !all);
+                let loses =
+                    |schedule: &LoopSchedule| worth.loses(&source, schedule, &alone, raised).filter(|_| !all);
                 let schedule = schedule.map(|schedule| (loses(&schedule), schedule));
                 if said.explains
                     && let Some((loses, schedule)) = &schedule

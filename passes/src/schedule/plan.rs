@@ -318,7 +318,7 @@ pub(super) const COPY_BYTES: u64 = 16;
 
 /// Who asks for so many stages or more has few programs, each of which has a multiprocessor to itself: products of a few rows.
 /// CTAs that would fit beside it do not hide its latency.
-const FEW_PROGRAMS: u32 = 5;
+pub(super) const FEW_PROGRAMS: u32 = 5;
 
 /// Iterations that are one iteration of a loop where what is loaded to registers waits for several: the most that fit. On an H100 with
 /// 2, 4 and 8 of them the more the faster (docs/schedules.md, "Registers of their own").

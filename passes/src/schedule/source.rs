@@ -542,7 +542,7 @@ impl<'c> Source<'c> {
             taken: RESERVED + self.other_bytes(within, target)?,
             ctas: ctas_with_copies(self.op, function, warps, target).min(programs),
             may_fit_more: knows_ctas(target) && programs > 1,
-            registers: spare_registers(function, target).min(match self.why {
+            registers: spare_registers(function, warps, target).min(match self.why {
                 Why::Recurs => MOST_WORDS_AHEAD,
                 _ => u64::MAX,
             }),
@@ -684,7 +684,7 @@ fn most_in_registers(op: Op<'_>, warps: u64, target: &TargetDesc) -> u64 {
     if ctas_together(function, warps, 0, target) < 2 {
         return FEW_WORDS;
     }
-    (spare_registers(function, target) / SHARE_OF_SPARE).clamp(FEW_WORDS, SOME_WORDS)
+    (spare_registers(function, warps, target) / SHARE_OF_SPARE).clamp(FEW_WORDS, SOME_WORDS)
 }
 
 struct Builder<'a, 'c> {
@@ -1010,9 +1010,15 @@ impl<'c> Builder<'_, 'c> {
                 || self.staging(op, result).is_none())
     }
 
-    /// Whether several elements that `op` loads lie at one address.
+    /// Whether several elements that `op` loads lie at one address, and a thread reads them by fewer loads than it would copy them by:
+    /// else only threads beside each other have the same ones.
     fn is_repeated(&self, op: Op<'c>) -> bool {
-        AccessFacts::of(op, self.axis).is_some_and(|facts| facts.repeated() > 1)
+        let repeated = AccessFacts::of(op, self.axis).is_some_and(|facts| facts.repeated() > 1);
+        let copies = || {
+            let plan = self.copy(op, self.staging(op, op.result(0))?)?;
+            Some(plan.access.accesses.len())
+        };
+        repeated && copies().is_none_or(|copies| copies > self.accesses(op))
     }
 
     /// Whether nothing says where the elements lie that `op` loads for threads to compute with, beside a dot: a copy moves them one by

@@ -7,11 +7,11 @@
 
 use super::nest::{Nest, is_alone};
 use super::one_loop::Pair;
-use super::plan::{Budget, Kind, LoopSchedule};
+use super::plan::{Budget, FEW_PROGRAMS, Kind, LoopSchedule};
 use super::source::{Demand, Source};
 use crate::analysis::balance::Balance;
 use crate::analysis::registers::{
-    RESERVED, UNSEEN_REGISTERS, ctas_with, is_short_of_registers, knows_ctas, simds, surely_fit,
+    RESERVED, UNSEEN_REGISTERS, ctas_with, knows_ctas, simds, spilled_registers, surely_fit,
 };
 use crate::choice::{Candidate, Choice, Unit};
 use crate::ir_util::{enclosing_function, is_dot, trip_count};
@@ -37,6 +37,9 @@ const MANY_TRIPS: u64 = 8;
 /// Iterations up to which a pipeline hides too little for what it takes of threads that spill: the three of 712 kernels with dots for which
 /// that holds, with two and four of them, run 1.03 to 1.16 times as fast without (H200, docs/schedules.md, "Whether it pays").
 const FEW_TRIPS: u64 = 4;
+/// Times as long as without it a loop takes with a pipeline that is left out although nobody knows how long the loop is, since CTAs of few
+/// warps do not fill a multiprocessor then (docs/schedules.md, "Whether it pays").
+const IDLE_PARTS: f64 = 2.0;
 /// A share of cycles that is clearly less. Unmeasured.
 const CLEARLY: f64 = 0.95;
 /// Parts of a multiprocessor, of which a warp uses one (CUDA programming guide, "Hardware Multithreading").
@@ -123,26 +126,39 @@ impl<'c, 't> Worth<'c, 't> {
         Self { objective: Objective::new(module), layouts: Layouts::new(module.context(), machine), target }
     }
 
-    /// Why the loop is faster without `schedule`, if it is.
+    /// Why the loop is faster without `schedule`, which nobody asked for if it is `raised`; `None` if it is not.
     pub fn loses(
         &self,
         source: &Source<'c>,
         schedule: &LoopSchedule,
         budget: &Budget,
+        raised: bool,
     ) -> Option<&'static str> {
         // A loop that goes on for long may be one of few programs, which have their multiprocessors to themselves; so have
         // recurrences that multiply.
-        let trips = trip_count(source.op).filter(|_| !budget.few_programs)?;
+        if budget.few_programs {
+            return None;
+        }
         let fit = self.fit(source, budget);
         let (with, without) = (fit(schedule.shared_bytes(&source.graph)), fit(operand_bytes(source)));
+        let idle = ((with * source.warps) as f64) < PARTS && budget.wanted < FEW_PROGRAMS;
+        let known = trip_count(source.op);
+        let (trips, clearly) = match known {
+            Some(trips) => (trips, 1.0),
+            None if raised => (ITERATIONS as u64, 1.0),
+            None if idle => (ITERATIONS as u64, IDLE_PARTS),
+            None => return None,
+        };
         let own = self.cycles_alone(source.op);
         let pays = with >= without
-            || piped(trips, own, schedule.stages) / with as f64 <= plain(trips, own) / without as f64;
+            || piped(trips, own, schedule.stages) / with as f64
+                <= clearly * plain(trips, own) / without as f64;
         if !pays {
             return Some("without it more CTAs fit in shared memory");
         }
-        let spills =
-            || is_short_of_registers(enclosing_function(source.op).unwrap_or(source.op), self.target);
+        let trips = known?;
+        let function = enclosing_function(source.op).unwrap_or(source.op);
+        let spills = || !spilled_registers(function, source.warps, self.target).is_empty();
         (self.target.primitives.cp_async && trips <= FEW_TRIPS && spills())
             .then_some("of its few iterations one waits, and what threads spill needs the L1 that rings take")
     }
