@@ -804,20 +804,27 @@ def decoders():
     yield relayed("megakernel", "RelayBpMegaTriton", 1024)
 
 
-def cases():
+def plain():
+    """Configurations are chosen without measuring, and packages run where there is no GPU, as far as they can."""
     import torch
-    import triton
     from triton.runtime.autotuner import Autotuner
 
     one_configuration()
     portable()
     # Nothing is measured, so nothing is kept on a disk either.
     Autotuner.check_disk_cache = lambda self, key, configs, bench: bench() or False
-    # FlashNN's kernels take a number from their file.
-    triton.knobs.compilation.allow_non_constexpr_globals = True
     # Without a GPU (`kernels_of.py`) tensors pass for some of it where only that is asked for.
     if not torch._C._cuda_getDeviceCount():
         torch.Tensor.is_cuda = True
+
+
+def cases():
+    import torch
+    import triton
+
+    plain()
+    # FlashNN's kernels take a number from their file.
+    triton.knobs.compilation.allow_non_constexpr_globals = True
     sys.path.append(os.environ["NEWEST"])
     given("einx")
     given("scipy")

@@ -1,4 +1,4 @@
-"""Kernels of third-party packages that nobody here has looked at, timed one by one: compiled by Triton, and by ttopt through its hook.
+"""Kernels of a third set of packages, timed one by one: compiled by Triton, and by ttopt through its hook.
 
     THIRD=FOLDER python bench/gpu/third.py [--only REGEX] [--shares N] [--json FILE] [--keep FOLDER]
 
@@ -16,9 +16,9 @@ import types
 import paired
 import stubs
 from engines import HEADS, KEYS, SIZE, case, f8, f32, i8, i32, r, steps
-from libraries import integers, one_configuration, rand, share, unit
-from more_packages import bytes_of, filled, given, gradients, portable, positive
-from newest import full
+from libraries import integers, rand, share, unit
+from more_packages import bytes_of, filled, given, gradients, positive
+from newest import full, plain
 from others import Real
 from packages import COLUMNS, ROWS, learned
 
@@ -640,15 +640,8 @@ def experts():
 def cases():
     import numpy as np
     import torch
-    from triton.runtime.autotuner import Autotuner
 
-    one_configuration()
-    portable()
-    # Nothing is measured, so nothing is kept on a disk either.
-    Autotuner.check_disk_cache = lambda self, key, configs, bench: bench() or False
-    # Without a GPU (`kernels_of.py`) tensors pass for some of it where only that is asked for.
-    if not torch._C._cuda_getDeviceCount():
-        torch.Tensor.is_cuda = True
+    plain()
     folder = os.environ["THIRD"]
     sys.path.append(folder)
 

@@ -577,29 +577,28 @@ fn group_vectors(
     powers_up_to(met.unwrap_or(widest))
 }
 
-/// Notes which accesses share a loop with so many others of single elements that their addresses would be spilled.
+/// Notes which accesses share a loop with so many others of single elements that their addresses would be spilled, or that those take
+/// many of a thread's registers.
 fn find_crowds<'c>(accesses: &mut [Access<'c>], machine: &Machine) {
     let Some(target) = machine.target.as_ref() else { return };
     // Addresses of 64 bits take two registers, and a quarter of all is left for what is loaded and computed.
     let most = u64::from(target.thread_registers) * 3 / 4 / 2;
     let loop_of = |access: &Access<'c>| access.op.ancestor(is_loop);
-    let mut places_of: FastMap<Op<'c>, u64> = FastMap::default();
-    for access in accesses.iter() {
-        if let (Some(around), count @ 1..) = (loop_of(access), places(access, 1, machine)) {
-            *places_of.entry(around).or_default() += count;
-        }
-    }
-    let mut singles_of: FastMap<Op<'c>, u64> = FastMap::default();
-    for access in accesses.iter() {
-        if let (Some(around), count @ 1..) = (loop_of(access), singles(access, machine)) {
-            *singles_of.entry(around).or_default() += count;
-        }
-    }
     let room = u64::from(target.thread_registers) / 4;
+    // Of each loop: places, and single elements.
+    let mut counts: FastMap<Op<'c>, (u64, u64)> = FastMap::default();
+    for access in accesses.iter() {
+        if let Some(around) = loop_of(access) {
+            let of_loop = counts.entry(around).or_default();
+            of_loop.0 += places(access, 1, machine);
+            of_loop.1 += singles(access, machine);
+        }
+    }
     for access in accesses {
-        let Some(around) = loop_of(access) else { continue };
-        access.is_crowded = places_of.get(&around).is_some_and(|count| *count > most);
-        access.is_scattered = singles_of.get(&around).is_some_and(|count| *count > room);
+        let Some((places, singles)) = loop_of(access).and_then(|around| counts.get(&around)) else {
+            continue;
+        };
+        (access.is_crowded, access.is_scattered) = (*places > most, *singles > room);
     }
 }
 
@@ -610,8 +609,12 @@ fn singles(access: &Access<'_>, machine: &Machine) -> u64 {
     if !is_single || LoadOp::cast(access.op).is_none() {
         return 0;
     }
-    let elements = access.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
-    elements / machine.threads().max(1)
+    elements_each(access, machine)
+}
+
+/// Elements of a thread where each has its share.
+fn elements_each(access: &Access<'_>, machine: &Machine) -> u64 {
+    access.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas / machine.threads()
 }
 
 /// Places of which a thread keeps addresses with ease.
@@ -658,8 +661,7 @@ fn wide_vectors(
 
 /// Neighbours of which there are enough for each thread.
 fn most_held(first: &Access<'_>, vector: u64, work: &Work<'_>, machine: &Machine) -> u64 {
-    let elements = first.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
-    let share = (elements / machine.threads()).max(1);
+    let share = elements_each(first, machine).max(1);
     let row = first.facts.order.first().map_or(1, |&d| first.shape[d] as u64);
     // Vectors of several narrow rows: rather half of the threads idle than narrower accesses (paper, Table 2). What is reduced both
     // halves compute alike, which eight bytes more at once are not worth.

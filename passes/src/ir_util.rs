@@ -4,7 +4,7 @@ use crate::machine::{error, internal};
 use linear_layout::target::TargetDesc;
 use mlir_host::asm::Reported;
 pub use mlir_host::flow::{for_each_edge, incoming, is_loop};
-use mlir_host::hash::FastMap;
+use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Loc, Op, Region, TensorType, Type, Value, Walk};
 use mlir_host::rewrite::{IrRewriter, Rewriter, create, new_region};
 use mlir_host::upstream::{ConstantOp, ForOp};
@@ -370,6 +370,25 @@ pub fn viewed(mut value: Value<'_>) -> Value<'_> {
         value = view.operand(0);
     }
     value
+}
+
+/// Whether any of `values` is, or is computed from, a value that is `found`. `before` says what an argument of a block is looked for in.
+pub fn depend_on<'c>(
+    values: impl IntoIterator<Item = Value<'c>>,
+    found: &dyn Fn(Value<'c>) -> bool,
+    before: &dyn Fn(Value<'c>) -> Option<Value<'c>>,
+) -> bool {
+    let mut open: Vec<Value<'c>> = values.into_iter().collect();
+    let mut seen: FastSet<Value<'c>> = open.iter().copied().collect();
+    while let Some(value) = open.pop() {
+        if found(value) {
+            return true;
+        }
+        let from: SmallVec<[Value<'c>; 4]> =
+            value.def_op().map_or_else(|| before(value).into_iter().collect(), |op| op.operands().collect());
+        open.extend(from.into_iter().filter(|value| seen.insert(*value)));
+    }
+    false
 }
 
 /// Whether `value` comes from outside of `block`, the body of a loop.

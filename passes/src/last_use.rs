@@ -14,7 +14,7 @@
 //!   at both ends, which neighbours read the rest of, are few.
 
 use crate::analysis::axis_info::AxisInfoAnalysis;
-use crate::ir_util::{is_loop, multiplies};
+use crate::ir_util::{self, is_loop, multiplies};
 use crate::machine;
 use crate::plans::{self, AccessFacts, layout};
 use linear_layout::plan::SECTOR;
@@ -147,15 +147,7 @@ fn is_own(visit: &Visit<'_>) -> bool {
 
 /// Whether `value` is computed from a value like this, without regard to loops.
 fn depends_on<'c>(value: Value<'c>, found: &dyn Fn(Value<'c>) -> bool) -> bool {
-    let (mut seen, mut open) = (FastSet::from_iter([value]), vec![value]);
-    while let Some(value) = open.pop() {
-        if found(value) {
-            return true;
-        }
-        let operands = value.def_op().into_iter().flat_map(|op| op.operands().collect::<Vec<_>>());
-        open.extend(operands.filter(|operand| seen.insert(*operand)));
-    }
-    false
+    ir_util::depend_on([value], found, &|_| None)
 }
 
 /// Whether every access of a warp takes all bytes of the sectors that it touches,

@@ -16,8 +16,8 @@ use crate::analysis::registers::{
 };
 use crate::buffer_plans::BufferLayout;
 use crate::ir_util::{
-    allocation, constant, enclosing_function, fills_constant_buffer, in_block, is_dot, is_loop, multiplies,
-    programs_of_tiles, trip_count,
+    allocation, constant, depend_on, enclosing_function, fills_constant_buffer, in_block, is_dot, is_loop,
+    multiplies, programs_of_tiles, trip_count,
 };
 use crate::machine::error;
 use crate::plans::{self, AccessFacts, scratch_bytes};
@@ -498,21 +498,11 @@ impl<'c> Source<'c> {
 
     /// Whether copies of it are from addresses that are computed from what is loaded: the first ones wait for memory twice.
     pub fn loads_addresses(&self) -> bool {
-        let mut open: Vec<Value<'c>> = Vec::new();
-        open.extend(self.actions.iter().filter_map(|action| match action {
+        let addresses = self.actions.iter().filter_map(|action| match action {
             Action::Copy(op, _) => Some(op.operand(0)),
             _ => None,
-        }));
-        let mut seen: FastSet<Value<'c>> = open.iter().copied().collect();
-        while let Some(value) = open.pop() {
-            let from: SmallVec<[Value<'c>; 4]> = match value.def_op() {
-                Some(op) if LoadOp::cast(op).is_some() => return true,
-                Some(op) => op.operands().collect(),
-                None => iter_arg_init(value).into_iter().collect(),
-            };
-            open.extend(from.into_iter().filter(|value| seen.insert(*value)));
-        }
-        false
+        });
+        depend_on(addresses, &|value| LoadOp::defining(value).is_some(), &iter_arg_init)
     }
 
     /// What an iteration gives to the next one.
