@@ -36,7 +36,7 @@ def sample(value):
     """At most SAMPLES elements of a tensor, evenly spread, as doubles on the CPU."""
     import torch
 
-    flat = value.detach().reshape(-1)
+    flat = value.detach().as_subclass(torch.Tensor).reshape(-1)
     flat = flat[:: max(1, flat.numel() // SAMPLES)][:SAMPLES]
     if flat.is_complex():
         flat = torch.view_as_real(flat)

@@ -3,6 +3,7 @@
 mod loads_ahead;
 mod options;
 mod results;
+mod room;
 
 use crate::binary::{self, Resources};
 use crate::contexts::Contexts;
@@ -168,6 +169,7 @@ fn compile_in(
         anew: &|| parse(&source),
         waits: false,
         copies: false,
+        leaves_room: false,
         second: None,
         spills: 0,
         made: Compiled::default(),
@@ -260,6 +262,8 @@ struct Compilation<'a, 'c> {
     waits: bool,
     /// Whether some loop has the stages that the options ask for, and copies for later iterations.
     copies: bool,
+    /// Whether rings leave shared memory for a second CTA.
+    leaves_room: bool,
     /// What became of it without loads that wait in registers, or with one stage.
     second: Option<Compiled>,
     /// Vector registers that the code for an AMD GPU spills, where that is short enough to be made in other ways.
@@ -275,6 +279,7 @@ impl<'c> Compilation<'_, 'c> {
             return Ok(());
         }
         self.make_ttgir()?;
+        self.leave_room()?;
         self.make_second()?;
         if self.finish_text(Stage::Ttgir)? {
             self.made.metadata = metadata(&self.module, self.options).ok();
@@ -615,6 +620,7 @@ impl<'c> Compilation<'_, 'c> {
         }
         self.made.times.asm = start.elapsed();
         if let Some(bound) = bound {
+            self.made.ctas = bound.ctas;
             self.make_second_of_many_registers(bound.registers)?;
         }
         let more = self.take_second(&metadata);

@@ -26,6 +26,9 @@ pub struct Options {
     /// Whether loads may run ahead where all of them only wait in registers, or one stage is asked for
     /// ([`AHEAD_IN_REGISTERS`](crate::schedule::pass::AHEAD_IN_REGISTERS)).
     pub ahead_in_registers: bool,
+    /// Whether rings leave shared memory for a second CTA where that costs nothing else
+    /// ([`COULD_LEAVE_ROOM`](crate::schedule::pass::COULD_LEAVE_ROOM)).
+    pub leave_room: bool,
     /// Whether descriptors have tensor maps also where pointers were measured to be faster.
     pub all_tensor_maps: bool,
 }
@@ -47,6 +50,7 @@ impl Default for Options {
             explain: false,
             record_schedules: false,
             ahead_in_registers: true,
+            leave_room: false,
             all_tensor_maps: false,
         }
     }
@@ -63,6 +67,7 @@ enum Given {
     Explain,
     RecordSchedules,
     AheadInRegisters,
+    LeaveRoom,
     AllTensorMaps,
     /// Whether the matrix instructions of the target multiply f32 only rounded to TF32.
     RoundsSingle,
@@ -137,6 +142,7 @@ impl Entry {
             Given::Explain => options.explain.to_string(),
             Given::RecordSchedules => options.record_schedules.to_string(),
             Given::AheadInRegisters => options.ahead_in_registers.to_string(),
+            Given::LeaveRoom => options.leave_room.to_string(),
             Given::AllTensorMaps => options.all_tensor_maps.to_string(),
             Given::RoundsSingle => target.is_some_and(rounds_single).to_string(),
             Given::True => true.to_string(),

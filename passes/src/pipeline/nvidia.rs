@@ -51,6 +51,7 @@ pub(super) const PASSES: &[Entry] = &[
             ("explain", Explain),
             ("record", RecordSchedules),
             ("ahead-in-registers", AheadInRegisters),
+            ("leave-room", LeaveRoom),
             ("add-stage", True),
         ],
     ),

@@ -64,6 +64,11 @@ pub static TRITONGPU_PIPELINE: PassDef = PassDef {
             kind: OptionKind::Bool(true),
         },
         PassOption {
+            name: "leave-room",
+            description: "of schedules that cost the same, those whose rings leave shared memory for a second CTA, even if registers may not suffice for it",
+            kind: OptionKind::Bool(false),
+        },
+        PassOption {
             name: "add-stage",
             description: "whether loops of which one stage or two are wanted may have one more where no fewer programs fit beside each other, or that costs less",
             kind: OptionKind::Bool(false),
@@ -90,6 +95,9 @@ pub const AHEAD_IN_REGISTERS: &str = "ttg.ahead_in_registers";
 /// On modules: that a loop has the stages that the option asks for, not an attribute of its own, and copies to shared memory for later
 /// iterations.
 pub const COPIES_AHEAD: &str = "ttg.copies_ahead";
+/// On modules: that a loop has another schedule that costs the same with the option `leave-room`. Whether registers suffice for a second CTA
+/// is known when code is there.
+pub const COULD_LEAVE_ROOM: &str = "ttg.could_leave_room";
 /// On modules: that a loop is a recurrence that multiplies, of which there are as few programs as sequences.
 pub const FEW_PROGRAMS: &str = "ttg.few_programs";
 /// More stages than this are taken for a mistake.
@@ -165,6 +173,7 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
     let worth = Worth::new(module, machine.clone(), &target);
     let may_wait_in_registers = options.bool("ahead-in-registers");
     let may_add_stage = options.bool("add-stage");
+    let leave_room = options.bool("leave-room");
     let mut sources = Vec::new();
     for op in loops {
         let asked = op
@@ -204,7 +213,7 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                 };
                 let budget = |within| {
                     let wanted = source.budget(within, stages, machine.num_warps, demand, &target)?;
-                    Ok::<Budget, String>(Budget { stages: most, ..wanted })
+                    Ok::<Budget, String>(Budget { stages: most, leave_room, ..wanted })
                 };
                 let alone = budget(op).map_err(|reason| error(op, reason))?;
                 let nested = nest::around(op).map(|(outer, _)| budget(outer)).transpose();
@@ -233,6 +242,9 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                 }
                 match schedule {
                     Some((None, schedule)) => {
+                        if schedule.could_leave_room(&source.graph, &alone) {
+                            module.set_attr(COULD_LEAVE_ROOM, Attr::unit(module.context()));
+                        }
                         if raised {
                             module.set_attr(AHEAD_IN_REGISTERS, Attr::unit(module.context()));
                         } else if asked.is_none() && schedule.bytes_under_way(&source.graph, 1) > 0 {

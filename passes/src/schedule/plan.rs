@@ -125,6 +125,8 @@ pub struct Budget {
     pub ctas: u64,
     /// Whether the assembler may find registers for more: where there are more programs, and it says how many CTAs fit.
     pub may_fit_more: bool,
+    /// Whether dots that run beside the program wait for each other earlier where rings then leave shared memory for a second CTA.
+    pub leave_room: bool,
     /// Registers of a thread for values that wait for their use.
     pub registers: u64,
     /// Threads of a CTA.
@@ -337,6 +339,13 @@ impl LoopSchedule {
         Some(halves.unwrap_or(schedule))
     }
 
+    /// Whether a schedule that is as good by all that is known, but for the slots of its rings, leaves shared memory for a second CTA.
+    pub fn could_leave_room(&self, graph: &LoopGraph, budget: &Budget) -> bool {
+        let dots = graph.nodes.iter().any(|node| node.kind == Kind::Dot);
+        let other = || Self::new(graph, &Budget { leave_room: true, ..*budget });
+        dots && !budget.leave_room && budget.may_fit_more && other().is_some_and(|other| other != *self)
+    }
+
     fn chosen(graph: &LoopGraph, budget: &Budget) -> Option<Candidate> {
         let wanted = Self::of_wanted(graph, &Budget { stages: budget.stages.min(budget.wanted), ..*budget })?;
         // Of five CTAs one is not missed.
@@ -367,7 +376,7 @@ impl LoopSchedule {
         let most = |candidate: &&Candidate| {
             let few = budget.few_programs || budget.stages >= FEW_PROGRAMS;
             let alone = if few { candidate.schedule.stages } else { 0 };
-            let room = may_share && candidate.leaves_room(graph, budget);
+            let room = (may_share || budget.leave_room) && candidate.leaves_room(graph, budget);
             (alone, candidate.iterations_ahead(budget), candidate.ctas, room)
         };
         // Of equals the first one.

@@ -532,6 +532,7 @@ impl<'c> Source<'c> {
             taken: RESERVED + self.other_bytes(within, target)?,
             ctas: ctas_with_copies(self.op, function, warps, target).min(programs),
             may_fit_more: knows_ctas(target) && programs > 1,
+            leave_room: false,
             registers: spare_registers(function, warps, target).min(match self.why {
                 Why::Recurs => MOST_WORDS_AHEAD,
                 _ => u64::MAX,

@@ -17,11 +17,13 @@ const MANY_REGISTERS: u64 = 200;
 
 /// What a kernel is made without for other code of it.
 #[derive(Clone, Copy)]
-enum Without {
+pub(super) enum Without {
     /// Loads that nobody asked for, all of which wait in registers, and a second stage where one is asked for.
     LoadsAhead,
     /// That, and all stages but the first.
     Stages,
+    /// Slots of rings that take a second CTA's shared memory, where a schedule is as good by all that is known.
+    Slots,
 }
 
 impl Compilation<'_, '_> {
@@ -54,7 +56,7 @@ impl Compilation<'_, '_> {
         is_wanted && self.vendor() == Some(Vendor::Nvidia)
     }
 
-    fn options_of_second(&self) -> Options {
+    pub(super) fn options_of_second(&self) -> Options {
         Options {
             emit: Stage::Asm,
             schedules: false,
@@ -99,19 +101,20 @@ impl Compilation<'_, '_> {
         Ok(())
     }
 
-    fn vendor(&self) -> Option<Vendor> {
+    pub(super) fn vendor(&self) -> Option<Vendor> {
         TargetDesc::parse(target_of(&self.module)?).ok().map(|target| target.vendor)
     }
 
     /// What the input becomes without something; `None` where it cannot be made.
-    fn made_without(&self, without: Without, options: Options) -> Result<Option<Compiled>> {
+    pub(super) fn made_without(&self, without: Without, options: Options) -> Result<Option<Compiled>> {
         if !self.options.overrides.is_empty() {
             return Ok(None);
         }
         let Some(target) = target_of(&self.module) else { return Ok(None) };
         let options = Options { print_after: Vec::new(), explain: false, second: false, ..options };
         let mut pipeline = Passes::of(&options, target);
-        pipeline.ahead_in_registers = false;
+        pipeline.leave_room = self.leaves_room || matches!(without, Without::Slots);
+        pipeline.ahead_in_registers = matches!(without, Without::Slots);
         if matches!(without, Without::Stages) {
             pipeline.num_stages = 1;
         }
@@ -128,6 +131,7 @@ impl Compilation<'_, '_> {
             anew: self.anew,
             waits: false,
             copies: false,
+            leaves_room: pipeline.leave_room,
             second: None,
             spills: 0,
             made: Compiled::default(),

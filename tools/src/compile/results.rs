@@ -175,6 +175,8 @@ pub struct Compiled {
     /// Other PTX of the same kernel for the same launch, where loads of the first wait in registers for later iterations, and
     /// whether they do better without is known when registers are allocated (`occupancy::better_of`).
     pub second: Option<Vec<u8>>,
+    /// CTAs that the bound in PTX asks a multiprocessor to hold; 0 where there is none.
+    pub(crate) ctas: u64,
     /// How long the stages took.
     pub times: Times,
 }

@@ -1,0 +1,43 @@
+//! Rings that leave shared memory for a second CTA, where registers suffice for it. A dot that runs beside the program takes a slot more than
+//! one that the same iteration waits for, and may take the shared memory of another CTA, which would fill the same waits. How many registers
+//! code needs is known when it is there (`docs/schedules.md`, "Stages or CTAs").
+
+use super::loads_ahead::Without;
+use super::{Compilation, Passes, Stage, as_op, target_of};
+use crate::overrides;
+use anyhow::Result;
+use linear_layout::target::Vendor;
+use ttopt_passes::schedule::pass::COULD_LEAVE_ROOM;
+
+/// CTAs that there have to be for what they lose of their own rings.
+const CTAS: u64 = 2;
+
+impl Compilation<'_, '_> {
+    /// Makes the TTGIR again, with rings that leave room for a second CTA, if the code that becomes of it leaves registers for that one.
+    pub(super) fn leave_room(&mut self) -> Result<()> {
+        let module = as_op(&self.module);
+        let could = module.attr(COULD_LEAVE_ROOM).is_some();
+        module.remove_attr(COULD_LEAVE_ROOM);
+        let is_wanted = self.options.emit >= Stage::Ttgir
+            && self.options.max_registers.is_none()
+            && overrides::of(&self.options.overrides, Stage::Ttgir).is_none();
+        if !could || !is_wanted || self.vendor() != Some(Vendor::Nvidia) {
+            return Ok(());
+        }
+        let other = self.made_without(Without::Slots, self.options_of_second())?;
+        let Some(target) = target_of(&self.module).filter(|_| other.is_some_and(|other| other.ctas >= CTAS))
+        else {
+            return Ok(());
+        };
+        if self.options.explain {
+            as_op(&self.module).remark(format!(
+                "rings of fewer slots leave shared memory for {CTAS} CTAs, whose code has registers beside each other: the kernel is compiled anew with these"
+            ));
+        }
+        let mut pipeline = Passes::of(self.options, target);
+        pipeline.leave_room = true;
+        self.passes.to_ttgir = ttopt_passes::pipeline::ttir_to_ttgir(&pipeline);
+        (self.module, self.leaves_room) = ((self.anew)()?, true);
+        self.make_ttgir()
+    }
+}
