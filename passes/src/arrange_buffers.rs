@@ -10,7 +10,7 @@ use crate::ir_util::{fills_constant_buffer, operations_in_dominance_order};
 use crate::machine::Machine;
 use crate::objective::weight;
 use crate::plans;
-use crate::reduce_data_duplication::{ALIGNMENT, memdesc};
+use crate::reduce_data_duplication::{ALIGNMENT, is_loaded_in_loop, memdesc, memory_of_copies};
 use linear_layout::Encoding;
 use linear_layout::encoding::SharedLinear;
 use linear_layout::plan::Conversion;
@@ -53,12 +53,19 @@ fn arrange<'c>(op: Op<'c>, target: &TargetDesc) -> PassResult {
     }
     let source = op.operand(0).ty();
     let Some(tensor) = source.as_tensor() else { return Ok(()) };
+    // What a loop loads a pipeline copies to the buffer past the registers.
+    let is_copied = is_loaded_in_loop(op.operand(0)) && target.primitives.cp_async;
     let takes = |ty: Type<'c>| -> Option<f64> {
         let memory = MemDescType::cast(ty)?;
         let cycles = |tensor: Type<'c>, direction| {
             Some(buffer_plans::access(tensor, memory, direction, target).ok()?.access.cycles(target))
         };
-        let mut all = weight(op) * cycles(source, Direction::Store)?;
+        let filled = if is_copied {
+            buffer_plans::filling(tensor, memory, target)
+        } else {
+            cycles(source, Direction::Store)
+        };
+        let mut all = weight(op) * filled?;
         for user in &users {
             all += weight(*user) * cycles(user.result(0).ty(), Direction::Load)?;
         }
@@ -68,13 +75,14 @@ fn arrange<'c>(op: Op<'c>, target: &TargetDesc) -> PassResult {
     let mut tried: SmallVec<[Type<'c>; 4]> = SmallVec::from_slice(&[had.ty()]);
     let mut best: Option<(f64, Type<'c>)> = None;
     for user in &users {
-        let plan = plans::conversion(source, user.result(0).ty(), target);
-        let Ok(plan) = plan else { continue };
+        let Ok(plan) = plans::conversion(source, user.result(0).ty(), target) else { continue };
         let Conversion::SharedMemory(plan) = &plan.conversion else { continue };
         if plan.tiles != 1 {
             continue;
         }
-        let memory = SharedLinear { layout: plan.layout.clone(), alignment: ALIGNMENT };
+        let copied = if is_copied { memory_of_copies(*user, source, plan, target) } else { None };
+        let layout = copied.unwrap_or_else(|| plan.layout.clone());
+        let memory = SharedLinear { layout, alignment: ALIGNMENT };
         let ty = memdesc(op, tensor, &Encoding::SharedLinear(memory))?;
         if tried.contains(&ty) {
             continue;

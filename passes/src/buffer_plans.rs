@@ -243,6 +243,32 @@ pub fn async_copy(
         .map_err(|err| err.to_string())
 }
 
+/// Bytes of a lane's widest copy past the registers (PTX ISA, "cp.async").
+const WIDEST_COPY: u64 = 16;
+/// Bytes that shared memory serves in a cycle.
+const LINE_BYTES: u64 = 128;
+
+/// Cycles of a warp in which a pipeline fills `buffer` with what a loop loads as `tensor`, whose threads hold what is consecutive in memory in
+/// consecutive registers, as coalescing leaves them: by copies past the registers, or where none is 4 bytes long by such copies to rows, which
+/// threads read and store behind a barrier. `None` where neither has a plan.
+pub fn filling(tensor: TensorType<'_>, buffer: MemDescType<'_>, target: &TargetDesc) -> Option<f64> {
+    let layout = layout(tensor.ty()).ok()?;
+    let all = 1 << layout.total_out_bits().min(63);
+    let mut facts = AddressFacts::row_major(&layout, all, all);
+    let first = layout.columns_of(Dim::REGISTER).iter().copied().find(|column| *column != 0).unwrap_or(0);
+    facts.order.sort_by_key(|dim| first & layout.out_mask(*dim) == 0);
+    if let Ok(plan) = async_copy(tensor.ty(), buffer, &facts, target) {
+        return Some(plan.access.cycles(target) + plan.access.count as f64 * target.cost.copy);
+    }
+    let stores = access(tensor.ty(), buffer, Direction::Store, target).ok()?.access.cycles(target);
+    let warps = layout.in_size(Dim::WARP).unwrap_or(1);
+    let at_once = u64::from(target.lanes) * WIDEST_COPY;
+    let pieces = (all / warps * u64::from(word_bits(tensor.ty()).ok()?) / 8).div_ceil(at_once);
+    let cost = &target.cost;
+    let rows = pieces as f64 * ((at_once / LINE_BYTES) as f64 * cost.wavefront + cost.issue);
+    Some(2.0 * rows + pieces as f64 * cost.copy + stores + cost.block_barrier / warps as f64)
+}
+
 /// As [`async_copy`], where loads write the lanes of a warp one after the other.
 ///
 /// # Errors

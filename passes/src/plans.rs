@@ -114,6 +114,20 @@ pub(crate) fn fragment(layout: Attr<'_>, shape: &[i64], bits: u32) -> FragmentWo
     }
 }
 
+/// How what a loop loads as `from` gets the layout `to` by way of shared memory that copies fill past the registers. `None` where nothing can be
+/// copied so, or its plan is none.
+pub fn through_copies(
+    from: TensorType<'_>,
+    to: TensorType<'_>,
+    target: &TargetDesc,
+) -> Option<ConversionPlan> {
+    let (source, bits, shape) = (layout(from.ty()).ok()?, word_bits(from.ty()).ok()?, from.shape());
+    let to = to.encoding()?;
+    let destination = to_linear_layout(to, &shape).ok()?;
+    let elements = (bits, fragment(to, &shape, bits));
+    ConversionPlan::for_copies(&source, &destination, elements, target).ok().flatten()
+}
+
 /// How values of type `from` get the layout `to`; planned once.
 ///
 /// # Errors

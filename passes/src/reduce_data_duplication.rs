@@ -20,9 +20,9 @@ use crate::objective::weight;
 use crate::plans;
 use crate::rules::{Rule, forward, is_conversion};
 use linear_layout::encoding::{SharedLinear, SwizzledShared};
-use linear_layout::plan::{Conversion, Scope};
+use linear_layout::plan::{Conversion, Scope, SharedPlan};
 use linear_layout::target::{Direction, TargetDesc};
-use linear_layout::{Dim, Encoding};
+use linear_layout::{Dim, Encoding, LinearLayout};
 use mlir_host::asm::Reported;
 use mlir_host::ir::{Attr, Op, TensorType, Type, Value};
 use mlir_host::pass::{Options, PassDef, PassResult};
@@ -195,23 +195,45 @@ fn memory_of(op: Op<'_>, machine: &Machine) -> Option<SharedLinear> {
     if !matches!(encoding(layout_of(op.result(0))?), Ok(Encoding::DotOperand(_))) {
         return None;
     }
-    let plan = plans::conversion(op.operand(0).ty(), op.result(0).ty(), machine.target.as_ref()?).ok()?;
+    let target = machine.target.as_ref()?;
+    let plan = plans::conversion(op.operand(0).ty(), op.result(0).ty(), target).ok()?;
     // A conversion within warps has no barrier, and all of its result at once.
-    let is_worth_barriers =
-        || is_loaded_in_loop(op.operand(0)) || op.result(0).ty().as_tensor().is_some_and(is_more_than_kept);
-    match &plan.conversion {
-        Conversion::SharedMemory(plan)
-            if plan.tiles == 1 && (plan.scope == Scope::Block || is_worth_barriers()) =>
-        {
-            Some(SharedLinear { layout: plan.layout.clone(), alignment: ALIGNMENT })
-        }
-        _ => None,
+    let is_loaded = is_loaded_in_loop(op.operand(0));
+    let is_worth_barriers = || is_loaded || op.result(0).ty().as_tensor().is_some_and(is_more_than_kept);
+    let Conversion::SharedMemory(shared) = &plan.conversion else { return None };
+    if shared.tiles != 1 || shared.scope != Scope::Block && !is_worth_barriers() {
+        return None;
     }
+    let layout = if is_loaded { memory_of_copies(op, op.operand(0).ty(), shared, target) } else { None };
+    let layout = layout.unwrap_or_else(|| shared.layout.clone());
+    Some(SharedLinear { layout, alignment: ALIGNMENT })
+}
+
+/// The memory that a pipeline's copies fill with what a loop loads as `from`, and from which the result of `read` is read, if that takes less than
+/// by way of the memory of `plan`: a copy moves consecutive elements, so what registers would be stored to best costs several copies each.
+pub(crate) fn memory_of_copies<'c>(
+    read: Op<'c>,
+    from: Type<'c>,
+    plan: &SharedPlan,
+    target: &TargetDesc,
+) -> Option<LinearLayout> {
+    if !target.primitives.cp_async {
+        return None;
+    }
+    let tensor = from.as_tensor()?;
+    let other = plans::through_copies(tensor, read.result(0).ty().as_tensor()?, target)?;
+    let Conversion::SharedMemory(other) = other.conversion else { return None };
+    let takes = |plan: &SharedPlan| {
+        let memory = SharedLinear { layout: plan.layout.clone(), alignment: ALIGNMENT };
+        let memory = MemDescType::cast(memdesc(read, tensor, &Encoding::SharedLinear(memory)).ok()?)?;
+        Some(buffer_plans::filling(tensor, memory, target)? + plan.load.cycles(target))
+    };
+    (other.tiles == 1 && takes(&other)? < takes(plan)?).then_some(other.layout)
 }
 
 /// Whether a loop loads `value`: a pipeline then copies it to this memory itself, and threads need not convert it even
 /// where no other warp has what a warp needs.
-fn is_loaded_in_loop(value: Value<'_>) -> bool {
+pub(crate) fn is_loaded_in_loop(value: Value<'_>) -> bool {
     let load = value.def_op().filter(|op| LoadOp::cast(*op).is_some());
     load.is_some_and(|load| load.parent().is_some_and(|parent| ForOp::cast(parent).is_some()))
 }

@@ -489,6 +489,30 @@ mod tests {
         );
     }
 
+    #[test]
+    fn jumps_by_a_list_of_labels_go_to_all_of_them() {
+        // What one of the ways needs is held where the list is, and no other way is one that control goes.
+        let body = holds(64).replace(
+            "\tst.shared.b32 [global_smem], %r0;\n\tbar.sync 0;\n",
+            "$L_list_0:\n\t.branchtargets\n\t\t$L_no,\n\t\t$L_yes;\n\tbrx.idx \t%r64, $L_list_0;\n$L_no:\n\tret;\n$L_yes:\n\tbar.warp.sync 0xffffffff;\n",
+        );
+        let found = bound(&mut text(&body, 128), 16).unwrap();
+        assert!((66..=68).contains(&found.registers), "{found:?}");
+        let unknown = body.replace("$L_yes;", "$L_nowhere;");
+        assert!(bound(&mut text(&unknown, 128), 16).is_none());
+    }
+
+    #[test]
+    fn what_stands_behind_a_declaration_of_inline_assembly_is_read() {
+        // The number would be alive from the beginning of the kernel if nothing made it.
+        let halves = "\tadd.s64 %rd4, %rd1, 8;\n\t{ .reg .b32 tmp; mov.b64 {tmp, %r0}, %rd4; }\n";
+        let body = holds(64).replace("\tld.global.b32 %r0, [%rd3+0];\n", halves);
+        let kernels = read::kernels(&text(&body, 128));
+        let makes: usize =
+            kernels[0].blocks[0].instructions.iter().filter(|at| at.makes.contains(&0)).count();
+        assert_eq!(makes, 1, "{:?}", kernels[0]);
+    }
+
     /// ptxas 13.5 refuses a `wgmma` with eight accumulators in 32 registers: it wants 34.
     #[test]
     fn fragments_have_room() {

@@ -230,6 +230,8 @@ pub struct CostModel {
     pub wavefront: f64,
     /// Issuing one shared-memory instruction, besides its wavefronts.
     pub issue: f64,
+    /// One copy of a warp from global to shared memory past the registers, besides what an access to shared memory takes.
+    pub copy: f64,
     /// Issuing one access of a warp to global memory, its address included, besides the lines that it touches.
     pub request: f64,
     /// What a mask costs an access of a warp besides where it is a branch around the access, not a predicate.
@@ -340,6 +342,7 @@ impl Hash for CostModel {
             fixed_shuffle,
             wavefront,
             issue,
+            copy,
             request,
             mask,
             packing,
@@ -362,7 +365,8 @@ impl Hash for CostModel {
             cluster_barrier,
             remote_factor,
         } = self;
-        let throughputs = [alu, shuffle, fixed_shuffle, wavefront, issue, request, special, multiply_adds];
+        let throughputs =
+            [alu, shuffle, fixed_shuffle, wavefront, issue, copy, request, special, multiply_adds];
         let stores = [stored_sector, stored_part, stored_line];
         let memory = [mask, packing, late, line, missed_line, memory_bytes, l2_bytes, multiprocessors];
         let latencies = [shuffle_latency, fixed_shuffle_latency, shared_latency];
@@ -516,6 +520,9 @@ const NVIDIA_COST: CostModel = CostModel {
     fixed_shuffle: 1.0,
     wavefront: 1.0,
     issue: 0.5,
+    // Alone a copy takes 1.4 (bench/gpu/micro/copies.cu). In kernels its addresses wait for registers, too: by 1.0 memory of which copies of 4
+    // bytes are made is chosen that costs 1.3 times as much (docs/objective.md).
+    copy: 3.0,
     request: 1.0,
     // Instructions have predicates.
     mask: 0.0,
@@ -563,6 +570,8 @@ const AMD_COST: CostModel = CostModel {
     fixed_shuffle: 1.0,
     wavefront: 1.0,
     issue: 1.0,
+    // Not used: loads to the LDS have plans of their own.
+    copy: 0.0,
     // The texture addresser takes 16 lanes a cycle (CDNA3 white paper), and two vector instructions make the 64-bit
     // address. Unmeasured here.
     request: 6.0,

@@ -327,6 +327,33 @@ fn fragments_come_whole() {
     }
 }
 
+/// What is copied past the registers are consecutive registers, in their order and of 4 bytes or more, whatever the operand is read by: here memory
+/// that registers fill best gives a copy 4 bytes, of 16.
+#[test]
+fn copies_past_the_registers_are_of_registers_in_their_order() {
+    let t = target("cuda:90");
+    let rows = "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>";
+    let apart = "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>";
+    let shape = [16, 256];
+    let (from, to) = (layout(rows, &shape), layout(&dot(0, 4), &shape));
+    for fragment in [FragmentWords::ONE, FragmentWords::fours(1, 0)] {
+        let plan = ConversionPlan::for_copies(&from, &to, (16, fragment), &t).unwrap().unwrap();
+        check_conversion(&plan, &from, &to, &t).unwrap();
+        let Conversion::SharedMemory(shared) = &plan.conversion else { panic!("{:?}", plan.conversion) };
+        assert!(shared.store.count <= 8, "{plan}");
+        for access in &shared.store.accesses {
+            let in_order = access.registers.windows(2).all(|pair| pair[1] == pair[0] + 1);
+            assert!(in_order && access.registers.len() >= 4, "{:?}", access.registers);
+        }
+    }
+    // Single elements of 16 bits are less than a copy moves.
+    assert!(
+        ConversionPlan::for_copies(&layout(apart, &shape), &to, (16, FragmentWords::ONE), &t)
+            .unwrap()
+            .is_none()
+    );
+}
+
 /// A thread that holds two words along K takes them to two instructions: each wants both rows at one of them, in this order.
 #[test]
 fn fragments_come_in_their_order() {

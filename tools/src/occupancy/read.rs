@@ -93,6 +93,8 @@ pub fn threads(ptx: &[u8]) -> Option<u64> {
 /// What the head of a kernel begins with, and its body.
 const ENTRY: &[u8] = b"\n.visible .entry ";
 const BODY: &[u8] = b"\n{\n";
+/// What lists of labels to jump to begin with.
+const TARGETS: &[u8] = b".branchtargets";
 
 /// Threads of a CTA of the kernel with this head.
 fn threads_of(ptx: &[u8], head: Range<usize>) -> Option<u64> {
@@ -154,6 +156,9 @@ struct Reader<'a> {
     labels: Vec<(&'a [u8], u32)>,
     /// Branches by block: to which label, and whether control may also go on.
     branches: Vec<(u32, Option<&'a [u8]>, bool)>,
+    /// Lists of labels, each by its own, and the blocks that end with a jump to one of a list.
+    targets: Vec<(&'a [u8], Vec<&'a [u8]>)>,
+    jumps: Vec<(u32, &'a [u8])>,
 }
 
 impl<'a> Reader<'a> {
@@ -166,9 +171,17 @@ impl<'a> Reader<'a> {
             match rest[0] {
                 byte if byte.is_ascii_whitespace() || matches!(byte, b'{' | b'}' | b';') => at += 1,
                 b'/' => at += line(rest),
+                b'.' if rest.starts_with(TARGETS) => {
+                    let length = rest.iter().position(|byte| *byte == b';')?;
+                    let label = self.labels.last().filter(|(_, at)| *at as usize == self.blocks.len() - 1)?.0;
+                    self.targets.push((label, labels_of(&rest[TARGETS.len()..length])));
+                    at += length + 1;
+                }
                 b'.' => {
-                    let length = line(rest);
-                    self.directive(&rest[..length])?;
+                    // In blocks of inline assembly more may follow on the line.
+                    let line = &rest[..line(rest)];
+                    let length = line.iter().position(|byte| *byte == b';').map_or(line.len(), |end| end + 1);
+                    self.directive(&line[..length])?;
                     at += length;
                 }
                 _ => {
@@ -235,7 +248,7 @@ impl<'a> Reader<'a> {
         };
         let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
         let (name, operands) = (&text[..end], text[end..].trim_ascii_start());
-        if name.starts_with(b"call") || name.starts_with(b"brx") {
+        if name.starts_with(b"call") {
             return None;
         }
         if name.starts_with(b"wgmma.mma_async") {
@@ -269,6 +282,11 @@ impl<'a> Reader<'a> {
         } else if name.starts_with(b"bra") {
             let label = operands.split(u8::is_ascii_whitespace).next_back()?;
             self.branches.push((block, Some(label), predicate.is_some()));
+            self.blocks.push(Block::default());
+        } else if name.starts_with(b"brx") {
+            let list = operands.split(u8::is_ascii_whitespace).next_back()?;
+            self.jumps.push((block, list));
+            self.branches.push((block, None, predicate.is_some()));
             self.blocks.push(Block::default());
         } else if matches!(name, b"ret" | b"exit" | b"trap") {
             self.branches.push((block, None, predicate.is_some()));
@@ -318,11 +336,20 @@ impl<'a> Reader<'a> {
     fn link(&mut self) -> Option<()> {
         let mut labels = std::mem::take(&mut self.labels);
         labels.sort_unstable();
+        let block_of = |label: &[u8]| {
+            let at = labels.binary_search_by_key(&label, |(name, _)| name).ok()?;
+            Some(labels[at].1)
+        };
         let last = (self.blocks.len() as u32).saturating_sub(1);
+        self.targets.sort_unstable();
+        for (from, list) in &self.jumps {
+            let at = self.targets.binary_search_by_key(list, |(name, _)| name).ok()?;
+            let next: Option<Vec<u32>> = self.targets[at].1.iter().map(|label| block_of(label)).collect();
+            self.blocks[*from as usize].next.extend(next?);
+        }
         for (from, label, goes_on) in std::mem::take(&mut self.branches) {
             if let Some(label) = label {
-                let at = labels.binary_search_by_key(&label, |(name, _)| name).ok()?;
-                self.blocks[from as usize].next.push(labels[at].1);
+                self.blocks[from as usize].next.push(block_of(label)?);
             }
             if goes_on && from < last {
                 self.blocks[from as usize].next.push(from + 1);
@@ -350,6 +377,11 @@ fn subroutine(name: &[u8]) -> Option<u64> {
         (b"div" | b"rem", b"s64" | b"u64") => Some(11),
         _ => None,
     }
+}
+
+/// The labels of a list, between commas.
+fn labels_of(list: &[u8]) -> Vec<&[u8]> {
+    list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).collect()
 }
 
 /// Bytes up to the end of a line, that included.

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::f2::{self, Echelon, Vectors, low_mask};
 use crate::plan::space::Distributed;
 use crate::plan::vector::{contiguous_bits, group_registers};
-use crate::plan::{ThreadMasks, fewest};
+use crate::plan::{NARROWEST_COPY, ThreadMasks, fewest};
 use crate::target::{Direction, RowBit, TargetDesc, TransposedReads, Vendor};
 
 /// An instruction that moves data between registers and shared memory.
@@ -291,6 +291,18 @@ impl OffsetMap {
         let transposed = self.transposed_read(storage_bits, direction, target);
         let vector = self.vector(storage_bits, direction, target);
         vector.into_iter().chain(matrices).chain(transposed)
+    }
+
+    /// Copies past the registers, of 4 bytes or more, which are at most `2^most` consecutive registers in their order.
+    pub fn copies(&self, most: u32, storage_bits: u32, target: &TargetDesc) -> Option<Choice> {
+        let own = self.columns.reg.iter().filter(|column| **column != 0);
+        let run = own.zip(0..).take_while(|(column, i)| **column == 1 << i).count() as u32;
+        let run = run.min(self.run_bits).min(most);
+        if storage_bits << run.min(8) < NARROWEST_COPY {
+            return None;
+        }
+        let map = OffsetMap { run_bits: run, ..self.clone() };
+        map.vector(storage_bits, Direction::Store, target)
     }
 
     /// Tile: the identity from registers to the lowest `v` offset bits.

@@ -19,7 +19,7 @@ use crate::plan::access::{AccessPlan, Choice, FragmentWords, OffsetMap};
 use crate::plan::shuffle::{ShufflePlan, plan_shuffle};
 use crate::plan::space::Distributed;
 use crate::plan::swizzle::Transfer;
-use crate::plan::{PlanError, PlanResult};
+use crate::plan::{NARROWEST_COPY, PlanError, PlanResult};
 use crate::target::{Direction, TargetDesc};
 use crate::{Dim, LinearLayout};
 
@@ -214,6 +214,27 @@ impl ConversionPlan {
         pair.planned(target.shared_bytes)
     }
 
+    /// The plan through shared memory that copies fill which pass the registers by (`cp.async`): what a thread copies at once are
+    /// consecutive registers of `source` in their order, 4 bytes or more, whose elements follow each other along a dimension. `None`
+    /// where no memory can be filled so.
+    ///
+    /// # Errors
+    /// As [`for_fragments`](Self::for_fragments).
+    pub fn for_copies(
+        source: &LinearLayout,
+        destination: &LinearLayout,
+        elements: (u32, FragmentWords),
+        target: &TargetDesc,
+    ) -> PlanResult<Option<ConversionPlan>> {
+        let mut pair = Pair::new(source, destination, elements.0, target)?;
+        let run = run_along_dimension(source);
+        if pair.storage_bits << run.min(8) < NARROWEST_COPY {
+            return Ok(None);
+        }
+        (pair.fragment, pair.copies) = (elements.1, Some(run));
+        pair.shared(target.shared_bytes, f64::INFINITY)
+    }
+
     /// The plan through shared memory even where something cheaper exists.
     ///
     /// # Errors
@@ -367,6 +388,17 @@ impl ConversionPlan {
     }
 }
 
+/// log2 of the elements that follow each other along a dimension in consecutive registers of `layout`.
+fn run_along_dimension(layout: &LinearLayout) -> u32 {
+    let own: Vectors =
+        layout.columns_of(Dim::REGISTER).iter().copied().filter(|column| *column != 0).collect();
+    let Some(first) = own.first() else { return 0 };
+    let along = layout.out_dims().map(|dim| layout.out_mask(dim)).find(|mask| first & mask != 0).unwrap_or(0);
+    let least = along & along.wrapping_neg();
+    let follows = |(i, column): (usize, &u64)| *column & along != 0 && *column == least << i;
+    own.iter().enumerate().take_while(|at| follows(*at)).count() as u32
+}
+
 /// Two layouts over the same packing of the tensor's bits.
 struct Pair<'a> {
     a: Distributed,
@@ -377,6 +409,8 @@ struct Pair<'a> {
     storage_bits: u32,
     /// Words of 32 bits that instructions take from consecutive registers of the destination.
     fragment: FragmentWords,
+    /// Where copies that pass the registers by fill shared memory: log2 of the elements that they may move at once.
+    copies: Option<u32>,
     target: &'a TargetDesc,
 }
 
@@ -452,7 +486,8 @@ impl<'a> Pair<'a> {
             y.resize(len, 0);
         }
         let storage_bits = elem_bits.next_power_of_two().max(4);
-        Ok(Pair { a, b, source, elem_bits, storage_bits, fragment: FragmentWords::ONE, target })
+        let fragment = FragmentWords::ONE;
+        Ok(Pair { a, b, source, elem_bits, storage_bits, fragment, copies: None, target })
     }
 
     /// Whether register 0 of every thread is the same in both layouts.
@@ -553,6 +588,7 @@ struct Local {
     cluster: bool,
     scope: Scope,
     fragment: FragmentWords,
+    copies: Option<u32>,
 }
 
 impl Local {
@@ -615,7 +651,19 @@ impl Local {
             lb.block.iter_mut().for_each(|c| *c &= low_mask(bits));
         }
         let fragment = pair.fragment;
-        Ok(Local { a: la, b: lb, elements: all, bits, block_bits, inactive, cluster, scope, fragment })
+        let copies = pair.copies;
+        Ok(Local {
+            a: la,
+            b: lb,
+            elements: all,
+            bits,
+            block_bits,
+            inactive,
+            cluster,
+            scope,
+            fragment,
+            copies,
+        })
     }
 
     /// The columns of a side in the coordinates of the elements that a CTA has, without blocks.
@@ -640,7 +688,11 @@ impl Local {
     ) -> [Option<(OffsetMap, Choice)>; 2] {
         [(&self.a, Direction::Store), (&self.b, Direction::Load)].map(|(d, direction)| {
             let map = self.offset_map(d, inverse, tile_bits, direction);
-            map.choose(storage_bits, direction, target).map(|choice| (map, choice))
+            let choice = match self.copies.filter(|_| direction == Direction::Store) {
+                Some(run) => map.copies(run, storage_bits, target),
+                None => map.choose(storage_bits, direction, target),
+            };
+            choice.map(|choice| (map, choice))
         })
     }
 
@@ -660,6 +712,7 @@ impl Local {
             bits: self.bits,
             tile_bits,
             storage_bits,
+            copies: self.copies,
             machine: pair.target,
         };
         let fixed = fixed_cycles(self.scope, 1 << tile_bits, pair.target);
@@ -675,8 +728,9 @@ impl Local {
             let sides = self.sides(&inverse, tile_bits, storage_bits, pair.target);
             let [Some((store_map, store)), Some((load_map, load))] = sides else { continue };
             let scope = self.scope_of(&store_map);
+            let copies = if self.copies.is_some() { store.count as f64 * pair.target.cost.copy } else { 0.0 };
             let cycles = fixed_cycles(scope, 1 << tile_bits, pair.target)
-                + pair.warps() * (store.cycles(pair.target) + load.cycles(pair.target));
+                + pair.warps() * (store.cycles(pair.target) + copies + load.cycles(pair.target));
             if cycles < *limit {
                 *limit = cycles;
                 best = Some((layout, scope, store_map, store, load_map, load));
@@ -877,6 +931,7 @@ mod tests {
             bits: local.bits,
             tile_bits: 0,
             storage_bits,
+            copies: None,
             machine: target,
         };
         for (bound, store, load) in transfer.wishes() {

@@ -74,6 +74,9 @@ pub use vector::{AddressFacts, SECTOR, VectorAccess, VectorPlan};
 pub use warp_group::{WarpGroupDot, WarpGroupDotPlan, WarpGroupOperand, WarpGroupRun, WarpGroupStep};
 pub use wavefront::Served;
 
+/// Bits that the narrowest copy past the registers moves (PTX ISA, "cp.async": 4 bytes).
+pub(crate) const NARROWEST_COPY: u32 = 32;
+
 /// Of those that take the fewest cycles the first.
 pub(crate) fn fewest<T>(all: impl IntoIterator<Item = T>, cycles: impl Fn(&T) -> f64) -> Option<T> {
     all.into_iter().min_by(|x, y| cycles(x).total_cmp(&cycles(y)))

@@ -23,9 +23,9 @@ use std::cmp::Ordering;
 use smallvec::{SmallVec, smallvec};
 
 use crate::f2::{self, Echelon, Vectors, low_mask};
-use crate::plan::MemoryInstruction;
 use crate::plan::space::Distributed;
 use crate::plan::wavefront::Served;
+use crate::plan::{MemoryInstruction, NARROWEST_COPY};
 use crate::target::{Direction, RowBit, TargetDesc, TransposedReads};
 
 /// What a conversion through shared memory has to move, in coordinates of the elements of one block.
@@ -41,6 +41,8 @@ pub(crate) struct Transfer<'a> {
     /// log2 of the passes, each of which uses the same memory.
     pub tile_bits: u32,
     pub storage_bits: u32,
+    /// Where copies past the registers store: log2 of the registers, in their order, that one may move.
+    pub copies: Option<u32>,
     pub machine: &'a TargetDesc,
 }
 
@@ -69,16 +71,17 @@ struct Side<'a> {
     columns: &'a Distributed,
     direction: Direction,
     inactive_lanes: u64,
+    copies: Option<u32>,
 }
 
 impl<'a> Transfer<'a> {
     fn store(&self) -> Side<'a> {
         let inactive_lanes = self.inactive_lanes;
-        Side { columns: self.source, direction: Direction::Store, inactive_lanes }
+        Side { columns: self.source, direction: Direction::Store, inactive_lanes, copies: self.copies }
     }
 
     fn load(&self) -> Side<'a> {
-        Side { columns: self.target_layout, direction: Direction::Load, inactive_lanes: 0 }
+        Side { columns: self.target_layout, direction: Direction::Load, inactive_lanes: 0, copies: None }
     }
 
     /// Pairs of wishes, the ones that would be cheapest without conflicts first, with that cost in cycles. Where they
@@ -240,6 +243,15 @@ impl Side<'_> {
             let all = each * (1u64 << (registers - v)) as f64 + apart as f64 * cost.alu;
             wants.push((all, Want::Vector(v)));
         }
+        if let Some(run) = self.copies {
+            let is_copy = |v: u32| v <= run && storage_bits << v >= NARROWEST_COPY;
+            wants.retain(|(_, want)| matches!(want, Want::Vector(v) if is_copy(*v)));
+            for (cycles, want) in &mut wants {
+                let Want::Vector(v) = *want else { continue };
+                *cycles += (1u64 << (registers - v)) as f64 * cost.copy;
+            }
+            return wants;
+        }
         let p = &machine.primitives;
         let load = self.direction == Direction::Load;
         let matrix = if load { p.ldmatrix } else { p.stmatrix && self.inactive_lanes == 0 };
@@ -277,6 +289,10 @@ impl Side<'_> {
     fn needs(&self, want: Want) -> SmallVec<[Need; 8]> {
         let lane = |l: usize| Need::Exactly(self.columns.lane[l]);
         match want {
+            Want::Vector(v) if self.copies.is_some() => {
+                let own = self.columns.reg.iter().filter(|column| **column != 0);
+                own.take(v as usize).map(|column| Need::Exactly(*column)).collect()
+            }
             Want::Vector(v) => (0..v).map(|_| Need::Register).collect(),
             Want::Rows { unit } => (0..unit).map(|_| Need::Register).chain([lane(0), lane(1)]).collect(),
             Want::Columns { unit } => {
