@@ -13,6 +13,13 @@
 // CHECK: ttg.local_alloc : () -> !ttg.memdesc<3x
 // CHECK-NOT: ttg.could_leave_room
 
+// So is one whose PTX somebody gives.
+// RUN: rm -rf %t && %ttc %s --target cuda:90 --num-warps 8 --num-stages 3 --emit ptx --dump %t/made -o %t/made.ptx
+// RUN: %ttc %s --target cuda:90 --num-warps 8 --num-stages 3 --emit ptx --override %t/made.ptx --dump %t/again -o /dev/null
+// RUN: FileCheck %s --check-prefix=AGAIN --input-file %t/again/attention.ttgir
+// AGAIN: ttg.local_alloc : () -> !ttg.memdesc<2x
+// AGAIN: ttg.local_alloc : () -> !ttg.memdesc<3x
+
 // Where the code does not leave the registers, the rings keep their slots.
 // RUN: %ttc %S/../../bench/kernels/attn_gqa_d96.ttir --target cuda:90 --num-warps 8 --num-stages 3 --emit ttgir --explain -o - 2>&1 | FileCheck %s --check-prefix=FULL
 // FULL-NOT: rings of fewer slots

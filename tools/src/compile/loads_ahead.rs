@@ -107,7 +107,7 @@ impl Compilation<'_, '_> {
 
     /// What the input becomes without something; `None` where it cannot be made.
     pub(super) fn made_without(&self, without: Without, options: Options) -> Result<Option<Compiled>> {
-        if !self.options.overrides.is_empty() {
+        if !options.overrides.is_empty() {
             return Ok(None);
         }
         let Some(target) = target_of(&self.module) else { return Ok(None) };

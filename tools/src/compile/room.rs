@@ -3,7 +3,7 @@
 //! code needs is known when it is there (`docs/schedules.md`, "Stages or CTAs").
 
 use super::loads_ahead::Without;
-use super::{Compilation, Passes, Stage, as_op, target_of};
+use super::{Compilation, Options, Passes, Stage, as_op, target_of};
 use crate::overrides;
 use anyhow::Result;
 use linear_layout::target::Vendor;
@@ -20,11 +20,15 @@ impl Compilation<'_, '_> {
         module.remove_attr(COULD_LEAVE_ROOM);
         let is_wanted = self.options.emit >= Stage::Ttgir
             && self.options.max_registers.is_none()
-            && overrides::of(&self.options.overrides, Stage::Ttgir).is_none();
+            && [Stage::Ttir, Stage::Ttgir]
+                .iter()
+                .all(|stage| overrides::of(&self.options.overrides, *stage).is_none());
         if !could || !is_wanted || self.vendor() != Some(Vendor::Nvidia) {
             return Ok(());
         }
-        let other = self.made_without(Without::Slots, self.options_of_second())?;
+        // What takes the place of later stages does not change which TTGIR there is.
+        let options = Options { overrides: Vec::new(), ..self.options_of_second() };
+        let other = self.made_without(Without::Slots, options)?;
         let Some(target) = target_of(&self.module).filter(|_| other.is_some_and(|other| other.ctas >= CTAS))
         else {
             return Ok(());
