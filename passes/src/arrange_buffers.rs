@@ -10,7 +10,7 @@ use crate::ir_util::{fills_constant_buffer, operations_in_dominance_order};
 use crate::machine::Machine;
 use crate::objective::weight;
 use crate::plans;
-use crate::reduce_data_duplication::{ALIGNMENT, is_loaded_in_loop, memdesc, memory_of_copies};
+use crate::reduce_data_duplication::{ALIGNMENT, is_copied, memdesc, memory_of_copies};
 use linear_layout::Encoding;
 use linear_layout::encoding::SharedLinear;
 use linear_layout::plan::Conversion;
@@ -54,7 +54,7 @@ fn arrange<'c>(op: Op<'c>, target: &TargetDesc) -> PassResult {
     let source = op.operand(0).ty();
     let Some(tensor) = source.as_tensor() else { return Ok(()) };
     // What a loop loads a pipeline copies to the buffer past the registers.
-    let is_copied = is_loaded_in_loop(op.operand(0)) && target.primitives.cp_async;
+    let is_copied = is_copied(op.operand(0), target);
     let takes = |ty: Type<'c>| -> Option<f64> {
         let memory = MemDescType::cast(ty)?;
         let cycles = |tensor: Type<'c>, direction| {

@@ -244,9 +244,7 @@ pub fn async_copy(
 }
 
 /// Bytes of a lane's widest copy past the registers (PTX ISA, "cp.async").
-const WIDEST_COPY: u64 = 16;
-/// Bytes that shared memory serves in a cycle.
-const LINE_BYTES: u64 = 128;
+pub(crate) const COPY_BYTES: u64 = 16;
 
 /// Cycles of a warp in which a pipeline fills `buffer` with what a loop loads as `tensor`, whose threads hold what is consecutive in memory in
 /// consecutive registers, as coalescing leaves them: by copies past the registers, or where none is 4 bytes long by such copies to rows, which
@@ -262,10 +260,10 @@ pub fn filling(tensor: TensorType<'_>, buffer: MemDescType<'_>, target: &TargetD
     }
     let stores = access(tensor.ty(), buffer, Direction::Store, target).ok()?.access.cycles(target);
     let warps = layout.in_size(Dim::WARP).unwrap_or(1);
-    let at_once = u64::from(target.lanes) * WIDEST_COPY;
+    let at_once = u64::from(target.lanes) * COPY_BYTES;
     let pieces = (all / warps * u64::from(word_bits(tensor.ty()).ok()?) / 8).div_ceil(at_once);
-    let cost = &target.cost;
-    let rows = pieces as f64 * ((at_once / LINE_BYTES) as f64 * cost.wavefront + cost.issue);
+    let (cost, line) = (&target.cost, u64::from(target.banks * target.bank_width));
+    let rows = pieces as f64 * ((at_once / line) as f64 * cost.wavefront + cost.issue);
     Some(2.0 * rows + pieces as f64 * cost.copy + stores + cost.block_barrier / warps as f64)
 }
 

@@ -198,13 +198,17 @@ fn memory_of(op: Op<'_>, machine: &Machine) -> Option<SharedLinear> {
     let target = machine.target.as_ref()?;
     let plan = plans::conversion(op.operand(0).ty(), op.result(0).ty(), target).ok()?;
     // A conversion within warps has no barrier, and all of its result at once.
-    let is_loaded = is_loaded_in_loop(op.operand(0));
-    let is_worth_barriers = || is_loaded || op.result(0).ty().as_tensor().is_some_and(is_more_than_kept);
+    let is_worth_barriers =
+        || is_loaded_in_loop(op.operand(0)) || op.result(0).ty().as_tensor().is_some_and(is_more_than_kept);
     let Conversion::SharedMemory(shared) = &plan.conversion else { return None };
     if shared.tiles != 1 || shared.scope != Scope::Block && !is_worth_barriers() {
         return None;
     }
-    let layout = if is_loaded { memory_of_copies(op, op.operand(0).ty(), shared, target) } else { None };
+    let layout = if is_copied(op.operand(0), target) {
+        memory_of_copies(op, op.operand(0).ty(), shared, target)
+    } else {
+        None
+    };
     let layout = layout.unwrap_or_else(|| shared.layout.clone());
     Some(SharedLinear { layout, alignment: ALIGNMENT })
 }
@@ -217,9 +221,6 @@ pub(crate) fn memory_of_copies<'c>(
     plan: &SharedPlan,
     target: &TargetDesc,
 ) -> Option<LinearLayout> {
-    if !target.primitives.cp_async {
-        return None;
-    }
     let tensor = from.as_tensor()?;
     let other = plans::through_copies(tensor, read.result(0).ty().as_tensor()?, target)?;
     let Conversion::SharedMemory(other) = other.conversion else { return None };
@@ -233,9 +234,14 @@ pub(crate) fn memory_of_copies<'c>(
 
 /// Whether a loop loads `value`: a pipeline then copies it to this memory itself, and threads need not convert it even
 /// where no other warp has what a warp needs.
-pub(crate) fn is_loaded_in_loop(value: Value<'_>) -> bool {
+fn is_loaded_in_loop(value: Value<'_>) -> bool {
     let load = value.def_op().filter(|op| LoadOp::cast(*op).is_some());
     load.is_some_and(|load| load.parent().is_some_and(|parent| ForOp::cast(parent).is_some()))
+}
+
+/// Whether a loop loads `value`, and a pipeline may copy it past the registers.
+pub(crate) fn is_copied(value: Value<'_>, target: &TargetDesc) -> bool {
+    target.primitives.cp_async && is_loaded_in_loop(value)
 }
 
 fn split<'c>(rewriter: &mut IrRewriter<'c>, op: Op<'c>, memory: SharedLinear) -> Result<(), Reported> {

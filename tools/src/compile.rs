@@ -201,18 +201,15 @@ fn parse<'c>(context: &'c melior::Context, source: &Source) -> Result<Module<'c>
 struct Passes {
     to_ttgir: Vec<String>,
     explain: bool,
+    /// Whether the table of layouts may be printed to stderr, which only a tool does.
+    prints: bool,
 }
 
 impl Passes {
-    /// Refuses names of passes to print after that no pass has. The table of layouts is printed to stderr, which only a
-    /// tool may do.
+    /// Refuses names of passes to print after that no pass has.
     fn new(options: &Options, wanted: Option<&TargetDesc>, prints: bool) -> Result<Self> {
         let target = wanted.map_or(DEFAULT_TARGET, |target| target.name);
-        let mut to_ttgir = ttopt_passes::pipeline::ttir_to_ttgir(&Self::of(options, target));
-        if !prints {
-            to_ttgir.iter_mut().for_each(|pass| *pass = pass.replace("{table=true}", ""));
-        }
-        let made = Self { to_ttgir, explain: options.explain };
+        let made = Self::as_told(&Self::of(options, target), prints);
         let all = [made.to_llvm(Vendor::Nvidia), made.to_llvm(Vendor::Amd)].concat();
         let passes = || made.to_ttgir.iter().chain(&all).map(|pass| pass_name(pass));
         let mut asked = options.print_after.iter().map(String::as_str);
@@ -226,6 +223,15 @@ impl Passes {
             bail!("nothing to print after '{name}'; known are {}", known.join(", "));
         }
         Ok(made)
+    }
+
+    /// The passes that are told so.
+    fn as_told(pipeline: &ttopt_passes::pipeline::Options, prints: bool) -> Self {
+        let mut to_ttgir = ttopt_passes::pipeline::ttir_to_ttgir(pipeline);
+        if !prints {
+            to_ttgir.iter_mut().for_each(|pass| *pass = pass.replace("{table=true}", ""));
+        }
+        Self { to_ttgir, explain: pipeline.explain, prints }
     }
 
     /// What passes are told for `target`.

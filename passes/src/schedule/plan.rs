@@ -13,6 +13,7 @@
 
 use super::order::Order;
 use crate::analysis::registers::{REGISTERS, RESERVED};
+use crate::buffer_plans::COPY_BYTES;
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -315,8 +316,6 @@ impl Candidate {
 /// Copies that a thread issues in an iteration, above which they wait too long for each other's addresses. On an H100 a copy
 /// holds its address register for about 25 cycles; 16 of them took 400 of the 650 cycles of an iteration, 8 were not seen.
 const MANY_COPIES: u64 = 8;
-/// Bytes of a copy at most (PTX ISA, "cp.async").
-pub(super) const COPY_BYTES: u64 = 16;
 
 /// Who asks for so many stages or more has few programs, each of which has a multiprocessor to itself: products of a few rows.
 /// CTAs that would fit beside it do not hide its latency.

@@ -9,10 +9,10 @@
 //! form, of which the planner makes a schedule ([`LoopSchedule::reading_ahead`]).
 
 use super::past_registers::part_of;
-use super::plan::{Budget, COPY_BYTES, Kind, LoopSchedule};
+use super::plan::{Budget, Kind, LoopSchedule};
 use super::source::{Action, Refusal, Source, body, is_read_within, parts_along_k};
 use crate::analysis::registers::{free_registers, knows_ctas, tensor_words, waves_together};
-use crate::buffer_plans;
+use crate::buffer_plans::{self, COPY_BYTES};
 use crate::ir_util::viewed;
 use crate::machine::internal;
 use linear_layout::Encoding;

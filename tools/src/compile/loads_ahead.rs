@@ -118,7 +118,7 @@ impl Compilation<'_, '_> {
         if matches!(without, Without::Stages) {
             pipeline.num_stages = 1;
         }
-        let passes = Passes { to_ttgir: ttopt_passes::pipeline::ttir_to_ttgir(&pipeline), explain: false };
+        let passes = Passes::as_told(&pipeline, false);
         let mut other = Compilation {
             module: (self.anew)()?,
             name: self.name,

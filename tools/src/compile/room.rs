@@ -40,7 +40,7 @@ impl Compilation<'_, '_> {
         }
         let mut pipeline = Passes::of(self.options, target);
         pipeline.leave_room = true;
-        self.passes.to_ttgir = ttopt_passes::pipeline::ttir_to_ttgir(&pipeline);
+        self.passes = Passes::as_told(&pipeline, self.passes.prints);
         (self.module, self.leaves_room) = ((self.anew)()?, true);
         self.make_ttgir()
     }

@@ -276,6 +276,7 @@ impl<'a> Reader<'a> {
         instruction.uses.dedup();
         self.blocks.last_mut()?.instructions.push(instruction);
         let block = self.blocks.len() as u32 - 1;
+        let is_jump = name.starts_with(b"brx");
         if let Some(registers) = subroutine(name) {
             self.blocks.last_mut()?.subroutine = registers;
             self.begin_block();
@@ -283,12 +284,10 @@ impl<'a> Reader<'a> {
             let label = operands.split(u8::is_ascii_whitespace).next_back()?;
             self.branches.push((block, Some(label), predicate.is_some()));
             self.blocks.push(Block::default());
-        } else if name.starts_with(b"brx") {
-            let list = operands.split(u8::is_ascii_whitespace).next_back()?;
-            self.jumps.push((block, list));
-            self.branches.push((block, None, predicate.is_some()));
-            self.blocks.push(Block::default());
-        } else if matches!(name, b"ret" | b"exit" | b"trap") {
+        } else if is_jump || matches!(name, b"ret" | b"exit" | b"trap") {
+            if is_jump {
+                self.jumps.push((block, operands.split(u8::is_ascii_whitespace).next_back()?));
+            }
             self.branches.push((block, None, predicate.is_some()));
             self.blocks.push(Block::default());
         }

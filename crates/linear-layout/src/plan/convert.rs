@@ -19,7 +19,7 @@ use crate::plan::access::{AccessPlan, Choice, FragmentWords, OffsetMap};
 use crate::plan::shuffle::{ShufflePlan, plan_shuffle};
 use crate::plan::space::Distributed;
 use crate::plan::swizzle::Transfer;
-use crate::plan::{NARROWEST_COPY, PlanError, PlanResult};
+use crate::plan::{PlanError, PlanResult};
 use crate::target::{Direction, TargetDesc};
 use crate::{Dim, LinearLayout};
 
@@ -227,11 +227,7 @@ impl ConversionPlan {
         target: &TargetDesc,
     ) -> PlanResult<Option<ConversionPlan>> {
         let mut pair = Pair::new(source, destination, elements.0, target)?;
-        let run = run_along_dimension(source);
-        if pair.storage_bits << run.min(8) < NARROWEST_COPY {
-            return Ok(None);
-        }
-        (pair.fragment, pair.copies) = (elements.1, Some(run));
+        (pair.fragment, pair.copies) = (elements.1, Some(run_along_dimension(source)));
         pair.shared(target.shared_bytes, f64::INFINITY)
     }
 
