@@ -513,7 +513,9 @@ fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, target: Option<&
         let read = if known { target.cost.loaded(touched) } else { fewest as f64 };
         if plans::writes(access.op) { read.max(target.cost.stored(touched)) } else { read }
     });
-    [1.0, moved].map(|cost| cost / served as f64)
+    let sums = target.and_then(|target| plans::half_sums(access.op, target));
+    let issued = sums.map_or(1.0, |sums| sums.instructions(vector == 1));
+    [issued, moved].map(|cost| cost / served as f64)
 }
 
 /// Bytes of the widest access of a thread to shared memory.

@@ -16,7 +16,7 @@ use crate::optimize_thread_locality::{is_added_up, times_added_up};
 use crate::plans::{self, AccessFacts, Fused};
 use crate::rules::{Rule, is_cheap, is_conversion, rule};
 use linear_layout::plan::{AddressFacts, Conversion as Moves, ConversionPlan, VectorPlan};
-use linear_layout::target::{Direction, TargetDesc};
+use linear_layout::target::{Direction, HalfSums, TargetDesc};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Op, Region, TensorType, Value, Walk};
@@ -47,8 +47,9 @@ const REGISTER_BITS: u32 = 32;
 /// Operations on registers for each element that comes out of a pair of 4 bits.
 const UNPACK: f64 = 4.0;
 
-/// The layout, shape, and bits of an element of an access, whether it stores and whether it branches, and its addresses.
-type Access<'c> = (Attr<'c>, SmallVec<[i64; 4]>, u32, [bool; 2], AddressFacts);
+/// The layout, shape, and bits of an element of an access, whether it stores and whether it branches, how it adds floats of 16 bits,
+/// and its addresses.
+type Access<'c> = (Attr<'c>, SmallVec<[i64; 4]>, u32, [bool; 2], Option<HalfSums>, AddressFacts);
 
 /// Cycles of converting a tensor of type `ty` to another layout; `None` where no plan does.
 pub fn conversion<'c>(ty: TensorType<'c>, to: Attr<'c>, layouts: &Layouts<'c>) -> Option<f64> {
@@ -520,7 +521,8 @@ impl<'c> Objective<'c> {
         let stores = plans::writes(op);
         // A buffer instruction is masked by its offset.
         let branches = facts.mask != u64::MAX && machine.cost.mask > 0.0 && !may_be_marked(op, machine);
-        let key = (to, SmallVec::from_slice(ty.sizes()), bits, [stores, branches], addresses);
+        let sums = plans::half_sums(op, machine);
+        let key = (to, SmallVec::from_slice(ty.sizes()), bits, [stores, branches], sums, addresses);
         if let Some(cycles) = self.accesses.borrow().get(&key) {
             return *cycles;
         }
@@ -529,7 +531,8 @@ impl<'c> Objective<'c> {
         let cycles = plan.map(|plan| {
             let fills = plan.vec_elems * plan.elem_bits >= REGISTER_BITS;
             let packing = if stores || fills { 0.0 } else { machine.cost.packing };
-            Self::accesses(&layout, &plan, stores, mask + packing, machine)
+            let more = sums.map_or(0.0, |sums| sums.instructions(plan.vec_elems == 1) - 1.0);
+            Self::accesses(&layout, &plan, stores, mask + packing + more * machine.cost.alu, machine)
         });
         self.accesses.borrow_mut().insert(key, cycles);
         cycles

@@ -8,8 +8,8 @@ mod along;
 mod dot;
 
 pub use access::{
-    AccessFacts, Limit, access, access_in, async_copy, async_copy_to, copy_accesses, is_always_issued,
-    is_atomic, is_zero, lds_load, masked_coordinates, masks_by_zeros, most_elems, writes,
+    AccessFacts, Limit, access, access_in, async_copy, async_copy_to, copy_accesses, half_sums,
+    is_always_issued, is_atomic, is_zero, lds_load, masked_coordinates, masks_by_zeros, most_elems, writes,
 };
 pub use along::{
     Fused, LINE_BY_LINE, cost_along, cost_of_sum, fused, gather, histogram, kind_along, more_to,

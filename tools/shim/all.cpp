@@ -5,6 +5,7 @@
 #include "codegen.cpp"
 #include "counters.cpp"
 #include "divisions.cpp"
+#include "guards.cpp"
 #include "halves.cpp"
 #include "inlining.cpp"
 #include "jumps.cpp"

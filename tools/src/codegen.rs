@@ -126,9 +126,10 @@ const LLVM_PASSES_LOOPS: &str = "early-cse<memssa>,simplifycfg,\
     instcombine<max-iterations=1;no-verify-fixpoint>,aggressive-instcombine,\
     loop-mssa(loop-rotate,licm),loop-unroll<O3;partial;no-runtime>,simplifycfg,gvn<no-memdep>,\
     instcombine<max-iterations=1;no-verify-fixpoint>";
-/// The same where LLVM schedules: a loop that tests at its end needs no copies of what it carries.
-const LLVM_PASSES_AMD: &str = "early-cse<memssa>,simplifycfg,\
-    instcombine<max-iterations=1;no-verify-fixpoint>,aggressive-instcombine,\
+/// The same where LLVM schedules: a loop that tests at its end needs no copies of what it carries. The first of them tell which masks
+/// are one.
+const LLVM_PASSES_AMD_FIRST: &str = "early-cse<memssa>,simplifycfg";
+const LLVM_PASSES_AMD: &str = "instcombine<max-iterations=1;no-verify-fixpoint>,aggressive-instcombine,\
     loop-mssa(loop-rotate,licm),gvn<no-memdep>,simplifycfg,\
     instcombine<max-iterations=1;no-verify-fixpoint>";
 /// Divisions of 64-bit numbers that are known to be small become divisions of 32-bit ones, which take a third of the
@@ -219,7 +220,17 @@ pub fn optimize(
             Vendor::Nvidia => LLVM_PASSES,
             _ => LLVM_PASSES_AMD,
         };
-        let before = if has_wide_divisions(module) { DIVISION_PASSES } else { "" };
+        let mut before = if has_wide_divisions(module) { DIVISION_PASSES.to_owned() } else { String::new() };
+        if vendor == Vendor::Amd {
+            before = format!("{before}{LLVM_PASSES_AMD_FIRST}");
+            if has_guards(module) {
+                run(&format!("function({before})"))?;
+                join_guards(module);
+                before.clear();
+            } else {
+                before.push(',');
+            }
+        }
         // Before branches around few instructions become selections.
         if vendor == Vendor::Nvidia {
             thread_jumps(module);
@@ -257,6 +268,19 @@ pub fn optimize(
 fn thread_jumps(module: &Module<'_>) {
     // SAFETY: the module lives during the call, and nothing else has its instructions.
     unsafe { ttThreadJumps(module.as_mut_ptr()) }
+}
+
+/// Whether branches around accesses follow each other.
+fn has_guards(module: &Module<'_>) -> bool {
+    // SAFETY: the module lives during the call.
+    unsafe { ttHasGuards(module.as_mut_ptr()) }
+}
+
+/// Makes one branch of those around accesses that follow each other under one mask (`shim/guards.cpp`).
+fn join_guards(module: &Module<'_>) {
+    // SAFETY: the module lives during the call, and nothing else has its instructions.
+    let joined = unsafe { ttJoinGuards(module.as_mut_ptr()) };
+    tracing::debug!("{joined} branches joined with others");
 }
 
 /// Leaves out accesses whose masks are never true, and says whether there were any.
@@ -670,6 +694,8 @@ unsafe extern "C" {
     fn ttForget(machine: LLVMTargetMachineRef);
     fn ttLeaveOutMasked(module: LLVMModuleRef) -> usize;
     fn ttThreadJumps(module: LLVMModuleRef);
+    fn ttHasGuards(module: LLVMModuleRef) -> bool;
+    fn ttJoinGuards(module: LLVMModuleRef) -> usize;
     fn ttSelect(module: LLVMModuleRef) -> std::ffi::c_uint;
     fn ttAssemble(
         triple: *const c_char,

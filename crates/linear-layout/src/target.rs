@@ -74,6 +74,39 @@ impl TransposedReads {
     }
 }
 
+/// How a target adds floats of 16 bits to global memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum HalfSums {
+    /// One alone, in a loop that exchanges it unless others have changed it since it was read.
+    #[default]
+    Loop,
+    /// One alone, or two neighbours at once, in a loop that exchanges their word of 32 bits.
+    LoopOfPairs,
+    /// Two neighbours at once by an instruction (`global_atomic_pk_add_f16`; CDNA3 ISA, "Global Instructions"); -0, which changes
+    /// no number, is added to the neighbour of one that is alone.
+    Pairs,
+    /// One alone, or two neighbours at once, by an instruction (`red.add.noftz.f16` and `.f16x2`; PTX ISA).
+    Any,
+}
+
+impl HalfSums {
+    /// How many neighbours are added at once at most.
+    #[must_use]
+    pub fn together(self) -> u64 {
+        if self == HalfSums::Loop { 1 } else { 2 }
+    }
+
+    /// Instructions that adding one alone takes, or two at once: of a loop those of one turn, as LLVM 22 makes it for gfx942 and gfx1100.
+    #[must_use]
+    pub fn instructions(self, alone: bool) -> f64 {
+        match (self, alone) {
+            (HalfSums::Loop | HalfSums::LoopOfPairs, _) => 20.0,
+            (HalfSums::Pairs, true) => 7.0,
+            _ => 1.0,
+        }
+    }
+}
+
 /// The instructions that move data between lanes or between registers and shared memory, beyond plain
 /// loads, stores and indexed shuffles, which every target has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -102,8 +135,12 @@ pub struct Primitives {
     pub redux: bool,
     /// CTAs in clusters with distributed shared memory (PTX ISA, sm_90 on).
     pub clusters: bool,
-    /// `red.global.add` of vectors of 128 bits of floats, and atomic sums of `bf16` (PTX ISA, sm_90 on).
+    /// `red.global.add` of vectors of 128 bits of floats (PTX ISA, sm_90 on).
     pub atomic_vectors: bool,
+    /// Atomic sums of `f16`.
+    pub f16_sums: HalfSums,
+    /// Atomic sums of `bf16`.
+    pub bf16_sums: HalfSums,
     /// `ds_read_b96`/`ds_read_b128` and the writes (CDNA and RDNA).
     pub ds_b128: bool,
     /// Loads of shared memory that transpose, if any.
@@ -826,6 +863,8 @@ fn nvidia(name: &'static str, arch: &str) -> TargetDesc {
             tensor_memory: blackwell,
             clusters: hopper,
             atomic_vectors: hopper,
+            f16_sums: HalfSums::Any,
+            bf16_sums: if hopper { HalfSums::Any } else { HalfSums::Loop },
             barriers_order_all: true,
             ..Primitives::default()
         },
@@ -924,6 +963,13 @@ fn amd(name: &'static str, arch: &str) -> TargetDesc {
             dot2_f16: !cdna5,
             dot2_bf16: cdna4 || wave32 && !cdna5,
             dot4_i8: true,
+            // LLVM's `FeatureAtomicGlobalPkAddF16Insts` and `FeatureAtomicGlobalPkAddBF16Inst`.
+            f16_sums: if arch == "gfx1100" { HalfSums::LoopOfPairs } else { HalfSums::Pairs },
+            bf16_sums: if matches!(arch, "gfx90a" | "gfx1100") {
+                HalfSums::LoopOfPairs
+            } else {
+                HalfSums::Pairs
+            },
             ..Primitives::default()
         },
         cost: if wave32 { RDNA_COST } else { AMD_COST },

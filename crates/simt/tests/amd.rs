@@ -409,3 +409,32 @@ fn loads_beyond_a_buffer_write_zeros_to_the_lds() {
     let wanted = (0..64).map(|i| if i < 40 { i + 100 } else { 0 }).collect();
     assert_eq!(to_lds(copies), (wanted, vec![]));
 }
+
+/// One half that is alone is added with -0 for its neighbour, which is another buffer's or nobody's.
+#[test]
+fn a_half_is_added_alone() {
+    let body = "
+        %half = lshr i32 %t, 1
+        %place = getelementptr i32, ptr addrspace(1) %out, i32 %half
+        %odd = and i32 %t, 1
+        %first = icmp eq i32 %odd, 0
+        %n = uitofp i32 %t to half
+        %low = select i1 %first, half %n, half -0.0
+        %high = select i1 %first, half -0.0, half %n
+        %a = insertelement <2 x half> poison, half %low, i32 0
+        %pair = insertelement <2 x half> %a, half %high, i32 1
+        %old = atomicrmw fadd ptr addrspace(1) %place, <2 x half> %pair syncscope(\"agent\") monotonic, align 4";
+    let program = decoded(body, "", "gfx942").unwrap();
+    let run = |bytes: usize| {
+        let args = vec![Arg::Buffer { name: "out".into(), data: vec![0; bytes] }];
+        simt::run(&program, &Launch { args, ..Launch::default() }).unwrap()
+    };
+    // 31 of the 32 lanes have an element: the last one's is beyond the buffer, and the neighbour of the last but one is nobody's.
+    let o = run(62);
+    let found: Vec<_> = o.findings.iter().map(ToString::to_string).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("offset 62") && found[0].contains("lane 31"), "{found:?}");
+    let halves: Vec<u16> =
+        o.buffers[0].chunks(2).map(|c| u16::from_le_bytes(c.try_into().unwrap())).collect();
+    assert_eq!(halves, (0..31).map(|n| num::f64_to_f16(f64::from(n))).collect::<Vec<_>>());
+}

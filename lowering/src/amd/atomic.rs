@@ -1,11 +1,13 @@
 //! Atomic accesses: LLVM's `atomicrmw`, `cmpxchg`, and loads and stores with an order, which its memory model of AMD GPUs
 //! turns into instructions, waits and invalidations (LLVM, "User Guide for AMDGPU Backend", "Memory Model").
 
+use super::memory::bits_of;
 use super::{Amd, memory};
-use crate::emit::{Emit, Lowered, unsupported};
+use crate::emit::{Emit, ICmp, Lowered, internal, unsupported};
 use crate::handlers::{llvm_operation, llvm_order};
 use crate::target::{AtomicAccess, AtomicElement, AtomicKind, Target};
-use mlir_host::ir::{Attr, Value};
+use linear_layout::target::HalfSums;
+use mlir_host::ir::{Attr, FloatKind, Value};
 use ttopt_dialect::tt::enums::{MemSemantic, RmwOp};
 
 /// The order of a load that is asked for `sem`: a load cannot release, a store cannot acquire.
@@ -67,30 +69,86 @@ pub(super) fn emit<'c>(
             let both = e.value("llvm.cmpxchg", &[access.ptr, expected, new], pair, &attrs)?;
             Ok(vec![e.extract_value(both, 0, word)?])
         }
+        (AtomicKind::ReadModifyWrite(RmwOp::Fadd), &[word]) if sums_of_pairs(target, access.element) => {
+            Ok(vec![add_alone(e, access, word, scope)?])
+        }
         (AtomicKind::ReadModifyWrite(op), words) => {
-            let total = words.len() * bits as usize;
             let ty = match (op, access.element) {
                 (RmwOp::Fadd, AtomicElement::Float(kind)) => e.float(kind),
                 _ => word,
             };
             let ty = if words.len() > 1 { e.vector(words.len(), ty)? } else { ty };
             let operand = e.join(words, ty)?;
-            let mut attrs = vec![
-                ("bin_op", Attr::int(ctx, 64, llvm_operation(op))),
-                ("ordering", Attr::int(ctx, 64, llvm_order(access.sem))),
-                ("syncscope", scope),
-                ("alignment", alignment(total)),
-            ];
-            if op == RmwOp::Fadd {
-                attrs.extend(plain_memory(e));
-            }
-            let old = e.value("llvm.atomicrmw", &[access.ptr, operand], ty, &attrs)?;
+            let old = read_modify_write(e, op, access.ptr, operand, (access.sem, scope))?;
             memory::split(e, old, words.len(), bits)
         }
         _ => unsupported(format!("atomic access of {bits} bits")),
     })?;
     e.note_global_access(bits * count as u32);
     Ok(if access.result { old } else { Vec::new() })
+}
+
+/// `llvm.atomicrmw` of memory that is aligned as `operand` is long, in the order and scope that are given.
+fn read_modify_write<'c>(
+    e: &mut Emit<'c>,
+    op: RmwOp,
+    ptr: Value<'c>,
+    operand: Value<'c>,
+    (sem, scope): (MemSemantic, Attr<'c>),
+) -> Lowered<Value<'c>> {
+    let ctx = e.context();
+    let mut attrs = vec![
+        ("bin_op", Attr::int(ctx, 64, llvm_operation(op))),
+        ("ordering", Attr::int(ctx, 64, llvm_order(sem))),
+        ("syncscope", scope),
+        ("alignment", Attr::int(ctx, 64, i64::from(bits_of(operand.ty())? / 8).max(1))),
+    ];
+    if op == RmwOp::Fadd {
+        attrs.extend(plain_memory(e));
+    }
+    e.value("llvm.atomicrmw", &[ptr, operand], operand.ty(), &attrs)
+}
+
+/// Whether the target adds elements of 16 bits to memory in pairs only.
+fn sums_of_pairs(target: &Amd, element: AtomicElement) -> bool {
+    let primitives = &target.desc().primitives;
+    match element {
+        AtomicElement::Float(FloatKind::F16) => primitives.f16_sums == HalfSums::Pairs,
+        AtomicElement::Float(FloatKind::BF16) => primitives.bf16_sums == HalfSums::Pairs,
+        _ => false,
+    }
+}
+
+/// Adds a float of 16 bits to memory, and -0 to its neighbour in the same word of 32 bits, which stays what it is. Gives the old value.
+fn add_alone<'c>(
+    e: &mut Emit<'c>,
+    access: &AtomicAccess<'_, 'c>,
+    word: Value<'c>,
+    scope: Attr<'c>,
+) -> Lowered<Value<'c>> {
+    let AtomicElement::Float(kind) = access.element else {
+        return internal("sums of pairs are of floats");
+    };
+    let (i32t, i64t, half) = (e.i32(), e.i64(), e.int(16));
+    let (float, pair) = (e.float(kind), e.vector(2, e.float(kind))?);
+    // Bytes before the element in its word: none or two.
+    let address = e.value("llvm.ptrtoint", &[access.ptr], i64t, &[])?;
+    let before = e.mask(address, 2)?;
+    let none = e.const_int(64, 0)?;
+    let back = e.same("llvm.sub", &[none, before])?;
+    let byte = e.int(8);
+    let ptr = e.gep(access.ptr, back, byte)?;
+    let is_first = e.icmp(ICmp::Eq, before, none)?;
+    let word = e.bitcast(word, float)?;
+    let nothing = e.const_int(16, -(1 << 15))?;
+    let nothing = e.bitcast(nothing, float)?;
+    let (low, high) = (e.select(is_first, word, nothing)?, e.select(is_first, nothing, word)?);
+    let operand = e.join(&[low, high], pair)?;
+    let old = read_modify_write(e, RmwOp::Fadd, ptr, operand, (access.sem, scope))?;
+    let old = e.bitcast(old, i32t)?;
+    let upper = e.lshr(old, 16)?;
+    let mine = e.select(is_first, old, upper)?;
+    e.value("llvm.trunc", &[mine], half, &[])
 }
 
 /// That memory is the GPU's own, coarse-grained and ordinary, where sums of floats have instructions: what Triton's

@@ -71,7 +71,7 @@ fn attributes<'c>(e: &Emit<'c>, access: &Access<'_, 'c>) -> Vec<(&'static str, A
 }
 
 /// Bits of an integer or a vector of them.
-fn bits_of(ty: Type<'_>) -> Lowered<u32> {
+pub(super) fn bits_of(ty: Type<'_>) -> Lowered<u32> {
     match ty.as_vector() {
         Some((count, element)) => Ok(count as u32 * number_bits(element)?),
         None => number_bits(ty),

@@ -18,7 +18,7 @@ use crate::target::{
     Handlers, Launch, LaunchLimits, MatrixTypes, Target, WarpGroups,
 };
 use linear_layout::plan::{DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, WarpCombine};
-use linear_layout::target::{Fp8, TargetDesc};
+use linear_layout::target::{Fp8, HalfSums, TargetDesc};
 use mlir_host::ir::{Attr, FloatKind, Type, Value};
 use ttopt_dialect::tt::enums::MemSyncScope;
 use ttopt_passes::plans::TENSOR_MAP_BYTES;
@@ -426,7 +426,7 @@ impl Target for Nvidia {
         e.intrinsic_void("llvm.nvvm.bar.warp.sync", &[all])
     }
     fn atomic<'c>(&self, e: &mut Emit<'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<Option<Vec<Value<'c>>>> {
-        atomic::emit(e, self.desc.primitives.atomic_vectors, access)
+        atomic::emit(e, self.desc.primitives.bf16_sums == HalfSums::Any, access)
     }
     fn nanoseconds<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>> {
         let i64t = e.i64();

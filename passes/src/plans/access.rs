@@ -11,7 +11,7 @@ use crate::analysis::ranges;
 use crate::buffer_plans;
 use crate::ir_util::splat_constant;
 use linear_layout::plan::{AccessPlan, AddressFacts, LdsLoadPlan, SECTOR, SharedAccessPlan, VectorPlan};
-use linear_layout::target::TargetDesc;
+use linear_layout::target::{HalfSums, TargetDesc};
 use linear_layout::{Dim, LinearLayout};
 use mlir_host::ir::{FloatKind, Op, Type, Value};
 use mlir_host::match_op;
@@ -360,25 +360,32 @@ fn run_of_equal(shape: &[i64], info: &AxisInfo, order: &[usize]) -> u64 {
     length
 }
 
+/// How `op` adds floats of 16 bits to global memory, if that is what it does.
+pub fn half_sums(op: Op<'_>, target: &TargetDesc) -> Option<HalfSums> {
+    let rmw = AtomicRmwOp::cast(op).filter(|rmw| rmw.atomic_rmw_op() == RmwOp::Fadd)?;
+    match rmw.val().ty().element().float_kind()? {
+        FloatKind::F16 => Some(target.primitives.f16_sums),
+        FloatKind::BF16 => Some(target.primitives.bf16_sums),
+        _ => None,
+    }
+}
+
 /// The most elements that one access of an operation takes together: sums of floats that nobody asks the old value of
-/// go in vectors of 128 bits where the target has them, pairs of `f16` always; other atomic operations take elements
-/// one by one; loads and stores know no limit of their own.
+/// go in vectors of 128 bits where the target has them, pairs of 16 bits where it has those; other atomic operations take
+/// elements one by one; loads and stores know no limit of their own.
 pub fn most_elems(op: Op<'_>, target: &TargetDesc) -> u64 {
-    use FloatKind::{BF16, F16, F32};
     if LoadOp::cast(op).is_some() || StoreOp::cast(op).is_some() {
         return u64::MAX;
     }
     let Some(rmw) = AtomicRmwOp::cast(op).filter(|rmw| rmw.atomic_rmw_op() == RmwOp::Fadd) else {
         return 1;
     };
-    let vectors = target.primitives.atomic_vectors;
-    let reduces = vectors && op.results().all(|result| result.is_unused());
-    match rmw.val().ty().element().float_kind() {
-        Some(F32) if reduces => 4,
-        Some(F16 | BF16) if reduces => 8,
-        Some(F16) => 2,
-        Some(BF16) if vectors => 2,
-        _ => 1,
+    let reduces = target.primitives.atomic_vectors && op.results().all(|result| result.is_unused());
+    match half_sums(op, target) {
+        Some(_) if reduces => 8,
+        Some(sums) => sums.together(),
+        None if reduces && rmw.val().ty().element().float_kind() == Some(FloatKind::F32) => 4,
+        None => 1,
     }
 }
 

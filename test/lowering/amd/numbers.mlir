@@ -70,6 +70,21 @@ tt.func private @atomics(%p: tensor<64x!tt.ptr<f32>, #one>, %x: tensor<64xf32, #
   tt.return %a, %b : tensor<64xf32, #one>, tensor<64xi32, #one>
 }
 
+// One bf16 is added by the instruction for two, with -0 for its neighbour, or by LLVM's loop where there is no such instruction.
+// CHECK-LABEL: llvm.func internal @half(
+// FNUZ:          %[[TWO:.*]] = llvm.mlir.constant(2 : i64)
+// FNUZ:          %[[BEFORE:.*]] = llvm.and %{{.*}}, %[[TWO]] : i64
+// FNUZ:          %[[BITS:.*]] = llvm.mlir.constant(-32768 : i16)
+// FNUZ:          %[[NOTHING:.*]] = llvm.bitcast %[[BITS]] : i16 to bf16
+// FNUZ:          llvm.select %{{.*}}, %{{.*}}, %[[NOTHING]] : i1, bf16
+// FNUZ:          llvm.select %{{.*}}, %[[NOTHING]], %{{.*}} : i1, bf16
+// FNUZ:          llvm.atomicrmw fadd %{{.*}}, %{{.*}} syncscope("agent") monotonic {alignment = 4 : i64, {{.*}} : !llvm.ptr<1>, vector<2xbf16>
+// NONE:          llvm.atomicrmw fadd %{{.*}}, %{{.*}} syncscope("agent") monotonic {alignment = 2 : i64, {{.*}} : !llvm.ptr<1>, bf16
+tt.func private @half(%p: tensor<64x!tt.ptr<bf16>, #one>, %x: tensor<64xbf16, #one>) -> tensor<64xbf16, #one> {
+  %a = tt.atomic_rmw fadd, relaxed, gpu, %p, %x : (tensor<64x!tt.ptr<bf16>, #one>, tensor<64xbf16, #one>) -> tensor<64xbf16, #one>
+  tt.return %a : tensor<64xbf16, #one>
+}
+
 // Messages go to the host, an assertion stops the program.
 // CHECK-LABEL: llvm.func internal @messages(
 // CHECK:         llvm.call @__ockl_printf_begin(

@@ -19,6 +19,15 @@ pub(super) enum Place<'a> {
     Local(usize),
 }
 
+/// -0 of both floats of 16 bits.
+const NOTHING: u64 = 0x8000;
+
+/// Lanes that add one half of a word to memory, and the bit that it begins at, zero for all others.
+struct Alone<const W: usize> {
+    lanes: u64,
+    shifts: [u64; W],
+}
+
 impl<'a, const W: usize> Cta<'a, W> {
     /// Addresses of all lanes, and the lanes that access.
     pub(super) fn addresses(&mut self, warp: &Warp<W>, at: &Access) -> ([u64; W], u64) {
@@ -407,8 +416,22 @@ impl<'a, const W: usize> Cta<'a, W> {
         at: &Access,
     ) {
         let bytes = u64::from(at.bytes) * v.len() as u64;
-        let (addresses, active) = self.addresses(warp, at);
-        let (places, good) = self.places(warp, at, &addresses, active, bytes, true);
+        let (mut addresses, active) = self.addresses(warp, at);
+        let alone = self.halves_alone(warp, (op, v), &addresses, active);
+        let (mut places, mut good) = self.places(warp, at, &addresses, active & !alone.lanes, bytes, true);
+        if alone.lanes != 0 {
+            for (address, shift) in addresses.iter_mut().zip(alone.shifts) {
+                *address += shift / 8;
+            }
+            let half = Access { bytes: 2, align: 2, ..at.clone() };
+            let (halves, also) = self.places(warp, &half, &addresses, alone.lanes, 2, true);
+            for (place, half) in places.iter_mut().zip(halves) {
+                if !matches!(half, Place::Off) {
+                    *place = half;
+                }
+            }
+            good |= also;
+        }
         self.count(warp, &addresses, &places, good, (bytes, at.align.into()), true);
         self.polled = true;
         if self.shape.program.acquires {
@@ -418,6 +441,7 @@ impl<'a, const W: usize> Cta<'a, W> {
         for (l, place) in places.iter().enumerate() {
             if matches!(place, Place::Global(..)) {
                 let who = Who { now: warp.who(l).now.strong(), ..warp.who(l) };
+                let bytes = if alone.lanes >> l & 1 != 0 { 2 } else { bytes };
                 self.check_order(warp, l, addresses[l], bytes, who);
                 self.stored.note_write(addresses[l], bytes, who);
             }
@@ -435,8 +459,16 @@ impl<'a, const W: usize> Cta<'a, W> {
             let skip = e as u64 * u64::from(n);
             let old = &mut olds[e];
             for (l, p) in places.iter().enumerate() {
-                let new = |o: u64| alu::atomic(op, n, o, values[l], expected[l]);
-                old[l] = match *p {
+                let is_alone = alone.lanes >> l & 1 != 0;
+                let shift = alone.shifts[l];
+                let (op, n, value) = match op {
+                    AtomOp::FAdd2(format) if is_alone => {
+                        (AtomOp::FAdd(format), 2, alu::low(values[l] >> shift, 16))
+                    }
+                    _ => (op, n, values[l]),
+                };
+                let new = |o: u64| alu::atomic(op, n, o, value, expected[l]);
+                let word = match *p {
                     Place::Off => continue,
                     Place::Global(b, at) => b.update(at + skip, n, new),
                     Place::Shared(a) => {
@@ -464,6 +496,7 @@ impl<'a, const W: usize> Cta<'a, W> {
                         word
                     }
                 };
+                old[l] = word << shift;
             }
         }
         self.shape.progress.fetch_add(1, Ordering::Relaxed);
@@ -471,6 +504,29 @@ impl<'a, const W: usize> Cta<'a, W> {
         for (d, old) in d.iter().zip(&olds) {
             warp.set_in(*d, old, undef, write);
         }
+    }
+
+    /// The lanes that add a pair of halves of which one is -0, which changes no number: only the other one is an access to memory.
+    /// Lowering adds one that is alone so, and its neighbour may be somebody else's, or nobody's.
+    fn halves_alone(
+        &self,
+        warp: &Warp<W>,
+        (op, v): (AtomOp, &[Src]),
+        addresses: &[u64; W],
+        active: u64,
+    ) -> Alone<W> {
+        let mut alone = Alone { lanes: 0, shifts: [0; W] };
+        let (AtomOp::FAdd2(_), [word]) = (op, v) else { return alone };
+        for (l, word) in warp.src(self.consts, *word).iter().enumerate() {
+            let halves = [word & 0xffff, word >> 16 & 0xffff].map(|half| half == NOTHING);
+            // One that lies across words is reported as it is.
+            if active >> l & 1 == 0 || halves[0] == halves[1] || !addresses[l].is_multiple_of(4) {
+                continue;
+            }
+            alone.lanes |= 1 << l;
+            alone.shifts[l] = if halves[0] { 16 } else { 0 };
+        }
+        alone
     }
 
     /// An exchange of 16 bytes as one, with or without a comparison.
