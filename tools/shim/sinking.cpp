@@ -32,6 +32,14 @@ bool isMovable(const llvm::Instruction &at) {
          !at.isTerminator() && !at.isEHPad() && !at.mayReadOrWriteMemory() && !at.mayHaveSideEffects();
 }
 
+/// Whether `at` is a matrix instruction of RDNA. LLVM 22 says of the intrinsic that all lanes execute it together, and of the instruction that
+/// nothing keeps it from being moved to a block that fewer execute (`V_WMMA_*`; those of CDNA are kept).
+bool isMovedApart(const llvm::Instruction &at) {
+  auto *call = llvm::dyn_cast<llvm::CallBase>(&at);
+  llvm::Function *callee = call ? call->getCalledFunction() : nullptr;
+  return callee && (callee->getName().starts_with("llvm.amdgcn.wmma") || callee->getName().starts_with("llvm.amdgcn.swmmac"));
+}
+
 /// Moves instructions up and gives them a use in their own block, which keeps LLVM from moving them to the block of their uses, where that
 /// only makes more registers live: that block runs whenever theirs does, and the operands that live on take more
 /// registers than the result. LLVM's pass looks at no registers. Functions of a device library branch (`erf`, `sin`); behind each
@@ -66,6 +74,9 @@ public:
     uniform = &known;
     bool changed = raise();
     findTargets();
+    for (llvm::Instruction &at : llvm::instructions(function))
+      if (isMovedApart(at) && !at.use_empty() && targetOf(at) != at.getParent())
+        held.push_back(&at);
     for (llvm::BasicBlock *block : uses_first) {
       holdTogether(*block, held);
       for (llvm::Instruction &at : llvm::reverse(*block)) {
