@@ -350,6 +350,11 @@ pub(crate) mod tests {
         vec![plain(0x221, NONE, 0).0; count]
     }
 
+    /// Loads that are waited for one after the other.
+    pub(crate) fn waits(count: usize) -> Vec<u128> {
+        [load(), user()].repeat(count).into_iter().chain([exit()]).map(|instruction| instruction.0).collect()
+    }
+
     /// A loop of so many loads from the stack.
     pub(crate) fn loop_with_stack_loads(count: usize) -> Vec<u128> {
         let around = [branch(-(count as i64) - 1, true), exit()];

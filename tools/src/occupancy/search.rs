@@ -6,8 +6,8 @@
 //! chosen is what trying them one after the other would choose.
 
 use super::variants::{
-    BY_MACHINE_CODE, FASTER_WITHOUT_LOADS_AHEAD, Variant, copies_more, is_worth_no_copies_ahead,
-    is_worth_no_loads_ahead, likely_next,
+    BY_MACHINE_CODE, FASTER_WITHOUT_LOADS_AHEAD, Variant, copies_more, is_worth_a_second_cta,
+    is_worth_no_copies_ahead, is_worth_no_loads_ahead, likely_next, with_a_second_cta,
 };
 use super::written_out::has_loops_that_stay;
 use super::{
@@ -140,6 +140,9 @@ pub fn best_text<'a, R: Send>(
     if go_on() && limits.knows_spills && !limits.keeps_ctas {
         best.try_without_bound(assemble);
     }
+    if go_on() && !limits.keeps_ctas && !limits.few_programs && limits.most_ctas > 1 {
+        best.try_second_cta(limits.capability, assemble);
+    }
     best
 }
 
@@ -244,6 +247,17 @@ impl<R: Send> Chosen<'_, R> {
             self.tell("without a bound of CTAs", &made);
             let (before, after) = ((&self.made.cubin[..], self.made.stack), (&made.cubin[..], made.stack));
             if is_worth_no_bound(&self.text, before, after) {
+                self.take(made, text);
+            }
+        }
+    }
+
+    fn try_second_cta(&mut self, capability: u32, assemble: &Assembler<'_, R>) {
+        if let Some(text) = with_a_second_cta(&self.text, &self.made.cubin, capability)
+            && let Some(made) = assemble(&text)
+        {
+            self.tell("with registers for a second CTA", &made);
+            if is_worth_a_second_cta(&self.text, &self.made.cubin, &made.cubin, capability) {
                 self.take(made, text);
             }
         }
@@ -444,6 +458,31 @@ mod tests {
         // Nor are they where there are few programs.
         let few = Limits { few_programs: true, ..LIMITS };
         assert_eq!([LIMITS, unknown, few].map(tried), [2, 1, 1]);
+    }
+
+    #[test]
+    fn a_cta_that_mostly_waits_gets_a_second_one_where_ptxas_can_do_with_its_registers() {
+        let text = String::from_utf8(kernel(1, "")).unwrap().replace(".reqntid 128", ".reqntid 512");
+        assert!(text.contains(".reqntid 512"), "{text}");
+        let made = |registers, waits, stack| {
+            let code = machine_code::tests::waits(waits);
+            Assembled { cubin: cubin_with(registers, &code), stack, facts: () }
+        };
+        // With room for two CTAs the code waits so often.
+        let has_two = |limits: Limits, waits: usize| {
+            let assemble = |text: &[u8]| {
+                let two = String::from_utf8_lossy(text).contains(".minnctapersm 2\n");
+                Some(made(if two { 64 } else { 128 }, if two { waits } else { 100 }, 0))
+            };
+            let chosen = best_text(text.as_bytes(), (made(128, 100, 0), None), limits, &assemble, &|| true);
+            String::from_utf8_lossy(&chosen.text).contains(".minnctapersm 2\n")
+        };
+        assert!(has_two(LIMITS, 100) && has_two(LIMITS, 104));
+        assert!(!has_two(LIMITS, 120));
+        // Nor where shared memory or programs leave no room, or somebody says how many registers there are.
+        assert!(!has_two(Limits { most_ctas: 1, ..LIMITS }, 100));
+        assert!(!has_two(Limits { few_programs: true, ..LIMITS }, 100));
+        assert!(!has_two(Limits { keeps_ctas: true, ..LIMITS }, 100));
     }
 
     #[test]

@@ -426,6 +426,39 @@ fn is_worth_its_own_bound(ptx: &[u8], cubin: &[u8], other: &[u8], capability: u3
     is_faster(ptx, cubin, other, capability, faster) && more_stack(cubin, other) == 0
 }
 
+/// How many times as long as they issue warps of a CTA that is alone have to wait for a second one to be worth something.
+const MUCH_WAITING: f64 = 1.5;
+/// How much longer a warp may take alone where a second CTA has room, and how many more instructions it may issue.
+const LONGER_WITH_SECOND: f64 = 1.05;
+/// Bytes of stack that this may cost a thread, outside of loops.
+const STACK_OF_SECOND: u32 = 256;
+
+/// The PTX of one kernel with room for two CTAs in place of one, to be tried once `cubin` was made of it for `capability`, as in 90, where
+/// warps mostly wait: the registers that it seems to need may be those of another order of instructions. `None` where two have room anyway.
+pub(super) fn with_a_second_cta(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
+    let (kernel, bound) = only_kernel(ptx)?;
+    let warps = warps_of(kernel.threads);
+    let is_alone = bound == 1 && u64::from(binary::registers(cubin)?) > granted(2 * warps);
+    let fits = granted(2 * warps) >= kernel.least.max(FEWEST_REGISTERS);
+    let multiplies = has(ptx, &kernel, b"mma.sync") || has(ptx, &kernel, b"wgmma.mma_async");
+    let waits = is_alone && fits && !multiplies && waits_at_least(MUCH_WAITING, ptx, cubin, capability)?;
+    waits.then(|| with_bound(ptx, &kernel, 2))
+}
+
+fn is_hardly_longer_with_room((before, warps): Estimated, (after, room): Estimated) -> bool {
+    room > warps
+        && loads_as_much(before, after)
+        && after.alone <= LONGER_WITH_SECOND * before.alone
+        && after.issued <= LONGER_WITH_SECOND * before.issued
+}
+
+/// Whether the kernel of `ptx` had better be `second`, of which two CTAs have room, than `cubin`.
+pub(super) fn is_worth_a_second_cta(ptx: &[u8], cubin: &[u8], second: &[u8], capability: u32) -> bool {
+    is_faster(ptx, cubin, second, capability, is_hardly_longer_with_room)
+        && more_stack(cubin, second) <= STACK_OF_SECOND
+        && stack_loads_in_loops(second, capability) <= stack_loads_in_loops(cubin, capability)
+}
+
 fn has_loops(kernel: &Kernel) -> bool {
     pressure::needs(kernel, FEWEST_REGISTERS).is_none_or(|needs| needs.iter().any(|need| need.times > 1.0))
 }
@@ -580,6 +613,20 @@ mod tests {
         // 0.92, 0.57 and 0.62; and what loads nearly as much without.
         assert!(!spills_for_copies(31, 0) && !spills_for_copies(28, 0) && !spills_for_copies(10, 0));
         assert!(!spills_for_copies(351, 279));
+    }
+
+    #[test]
+    fn a_second_cta_pays_where_warps_take_hardly_longer() {
+        // Both halves of three-qubit gates of `bench/gpu/fourth.py`, and the gradients of two-qubit ones.
+        let pays = |before, after| is_hardly_longer_with_room(before, after);
+        assert!(pays(estimate(236_206.0, 8283.0, 252.0, 4.0), estimate(229_159.0, 8617.0, 252.0, 8.0)));
+        assert!(pays(estimate(443_895.0, 11_085.0, 462.0, 4.0), estimate(457_092.0, 11_270.0, 462.0, 8.0)));
+        assert!(pays(estimate(235_913.0, 8662.0, 252.0, 4.0), estimate(241_966.0, 8800.0, 252.0, 8.0)));
+        // No room after all; what takes longer, or does more.
+        let before = estimate(1000.0, 100.0, 10.0, 4.0);
+        assert!(!pays(before, estimate(1000.0, 100.0, 10.0, 4.0)));
+        assert!(!pays(before, estimate(1100.0, 100.0, 10.0, 8.0)));
+        assert!(!pays(before, estimate(1000.0, 110.0, 10.0, 8.0)));
     }
 
     #[test]
