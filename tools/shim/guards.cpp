@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/BasicBlock.h"
 #include "llvm/IR/DataLayout.h"
 #include "llvm/IR/Function.h"
@@ -25,7 +26,7 @@ struct Guard {
   BranchInst *branch;
   BasicBlock *act, *done;
 
-  /// Of the end of `from`; `way` is the successor that acts.
+  /// The one at the end of `from`, if there is one.
   static std::optional<Guard> of(BasicBlock &from) {
     auto *branch = dyn_cast<BranchInst>(from.getTerminator());
     if (!branch || !branch->isConditional())
@@ -33,10 +34,15 @@ struct Guard {
     for (unsigned way : {0u, 1u}) {
       BasicBlock *act = branch->getSuccessor(way), *done = branch->getSuccessor(1 - way);
       if (act != done && act != &from && done != &from && act->getSinglePredecessor() == &from && act->getSingleSuccessor() == done &&
-          done->hasNPredecessors(2) && !isa<PHINode>(act->front()) && !act->hasAddressTaken())
+          done->hasNPredecessors(2) && !isa<PHINode>(act->front()) && !act->hasAddressTaken() && comesBack(*act))
         return Guard{branch, act, done};
     }
     return std::nullopt;
+  }
+
+  /// Whether whoever acts goes on: what comes behind a call that does not return may be undefined there.
+  static bool comesBack(const BasicBlock &act) {
+    return all_of(act, [](const Instruction &at) { return isGuaranteedToTransferExecutionToSuccessor(&at); });
   }
 
   /// Whether `other` acts for the same lanes.
