@@ -94,7 +94,7 @@ pub fn threads(ptx: &[u8]) -> Option<u64> {
 const ENTRY: &[u8] = b"\n.visible .entry ";
 const BODY: &[u8] = b"\n{\n";
 /// What lists of labels to jump to begin with.
-const TARGETS: &[u8] = b".branchtargets";
+pub(super) const TARGETS: &[u8] = b".branchtargets";
 
 /// Threads of a CTA of the kernel with this head.
 fn threads_of(ptx: &[u8], head: Range<usize>) -> Option<u64> {

@@ -8,7 +8,7 @@
 //! Only what provably may move does. Instructions outside the lists below, and what is written as inline assembly with
 //! labels or declarations, stay where they are, with all others on their side.
 
-use super::read::{line, only_body, position, registers};
+use super::read::{TARGETS, line, only_body, position, registers};
 use smallvec::SmallVec;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -302,6 +302,11 @@ impl<'a> Reader<'a> {
                 }
                 self.statement(here.start..at, place)
             } else if matches!(text[0], b'.' | b'$') {
+                // A list of labels goes on over lines.
+                if position(text, 0, TARGETS).is_some() {
+                    let end = here.start + rest.iter().position(|byte| *byte == b';')?;
+                    at = end + line(&self.ptx[end..body.end]);
+                }
                 None
             } else {
                 // Calls stand in braces.
@@ -750,6 +755,19 @@ mod tests {
                 let at = found.iter().position(|line| line.starts_with(what)).unwrap();
                 assert_eq!(found[at - 1], format!(".loc 1 {place} 1"));
             }
+        }
+    }
+
+    #[test]
+    fn lists_of_labels_stay_in_one_piece() {
+        let list = "$L_list_0: .branchtargets\n$L_one,\n$L_two;";
+        let jump = "brx.idx \t%r1, $L_list_0;";
+        let body = format!(
+            ".loc 1 1 1\nld.global.b32 %r1, [%rd1];\n.loc 1 2 1\n{list}\n{jump}\n$L_one:\nmov.b32 %r2, 1;\n$L_two:\n.loc 1 3 1\nst.shared.b32 [%r4], %r2;\n"
+        );
+        for choice in BOTH {
+            let found = lines(&body, choice).join("\n");
+            assert!(found.contains(list) && found.contains(jump), "{found}");
         }
     }
 
