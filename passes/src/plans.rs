@@ -8,7 +8,7 @@ mod along;
 mod dot;
 
 pub use access::{
-    AccessFacts, Limit, access, access_in, async_copy, async_copy_to, copy_accesses, half_sums,
+    AccessFacts, Limit, access, access_in, async_copy, async_copy_to, copy_accesses, half_sums, half_sums_of,
     is_always_issued, is_atomic, is_zero, lds_load, masked_coordinates, masks_by_zeros, most_elems, writes,
 };
 pub use along::{

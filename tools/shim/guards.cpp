@@ -2,6 +2,7 @@
 // around all that have one mask. LLVM joins such branches where it threads jumps, which it does not on targets whose lanes may take different
 // ways; left apart, accesses next to each other are never one wider access, and each branch saves and restores the lanes that execute.
 
+#include "silent.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -52,11 +53,6 @@ struct Guard {
   }
 };
 
-/// Whether nobody sees when `at` runs, as long as the same lanes run it.
-bool isSilent(const Instruction &at) {
-  return !at.mayReadOrWriteMemory() && !at.mayHaveSideEffects() && !at.isTerminator() && !isa<AllocaInst>(at) && !at.isEHPad();
-}
-
 /// 32-bit registers of what the accesses of `block` load or store.
 unsigned held(const BasicBlock &block, const DataLayout &layout) {
   uint64_t bits = 0;
@@ -86,7 +82,7 @@ public:
     unsigned between = 0;
     for (; &*unseen != next->branch; ++unseen) {
       bool isGiven = isa<PHINode>(*unseen);
-      if (!isGiven && !isSilent(*unseen))
+      if (!isGiven && !tt::isSilent(*unseen))
         return false;
       between += !isGiven;
       if (isGiven || any_of(unseen->operands(), [&](Value *operand) { return waits(operand); }))
@@ -131,22 +127,27 @@ private:
           return false;
       }
     }
-    // On the way around the access there is nothing to compute from.
-    for (PHINode &phi : next.done->phis()) {
-      auto *around = dyn_cast<Instruction>(phi.getIncomingValueForBlock(guard.done));
-      if (around && moves.contains(around))
-        return false;
-    }
     return true;
   }
 
+  /// Adds what `value` is computed from in `done`, each behind its operands. Sums may be thousands of instructions deep.
   void find(Value *value, SmallPtrSet<Instruction *, 16> &found) {
-    auto *at = dyn_cast<Instruction>(value);
-    if (!at || at->getParent() != guard.done || isa<PHINode>(at) || !found.insert(at).second)
-      return;
-    for (Value *operand : at->operands())
-      find(operand, found);
-    (waiting.contains(at) ? along : before).push_back(at);
+    SmallVector<std::pair<Instruction *, unsigned>> path;
+    auto enter = [&](Value *one) {
+      auto *at = dyn_cast<Instruction>(one);
+      if (at && at->getParent() == guard.done && !isa<PHINode>(at) && found.insert(at).second)
+        path.push_back({at, 0});
+    };
+    enter(value);
+    while (!path.empty()) {
+      auto &[at, operand] = path.back();
+      if (operand < at->getNumOperands()) {
+        enter(at->getOperand(operand++));
+        continue;
+      }
+      (waiting.contains(at) ? along : before).push_back(at);
+      path.pop_back();
+    }
   }
 
   /// What `value` is where the guard acts, or where it does not.

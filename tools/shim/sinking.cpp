@@ -5,6 +5,7 @@
 // place. Neither pass counts registers there.
 
 #include "sinking.h"
+#include "silent.h"
 #include "uniformity.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -28,8 +29,7 @@ namespace {
 /// Whether LLVM may move an instruction to another block.
 bool isMovable(const llvm::Instruction &at) {
   auto *call = llvm::dyn_cast<llvm::CallBase>(&at);
-  return !(call && call->isConvergent()) && !llvm::isa<llvm::PHINode>(at) && !llvm::isa<llvm::AllocaInst>(at) &&
-         !at.isTerminator() && !at.isEHPad() && !at.mayReadOrWriteMemory() && !at.mayHaveSideEffects();
+  return !(call && call->isConvergent()) && !llvm::isa<llvm::PHINode>(at) && tt::isSilent(at);
 }
 
 /// Whether `at` is a matrix instruction of RDNA. LLVM 22 says of the intrinsic that all lanes execute it together, and of the instruction that

@@ -220,17 +220,17 @@ pub fn optimize(
             Vendor::Nvidia => LLVM_PASSES,
             _ => LLVM_PASSES_AMD,
         };
-        let mut before = if has_wide_divisions(module) { DIVISION_PASSES.to_owned() } else { String::new() };
-        if vendor == Vendor::Amd {
-            before = format!("{before}{LLVM_PASSES_AMD_FIRST}");
-            if has_guards(module) {
-                run(&format!("function({before})"))?;
+        let divisions = if has_wide_divisions(module) { DIVISION_PASSES } else { "" };
+        let first = format!("{divisions}{LLVM_PASSES_AMD_FIRST}");
+        let before = match vendor {
+            Vendor::Amd if has_guards(module) => {
+                run(&format!("function({first})"))?;
                 join_guards(module);
-                before.clear();
-            } else {
-                before.push(',');
+                String::new()
             }
-        }
+            Vendor::Amd => first + ",",
+            Vendor::Nvidia => divisions.to_owned(),
+        };
         // Before branches around few instructions become selections.
         if vendor == Vendor::Nvidia {
             thread_jumps(module);

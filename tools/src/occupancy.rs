@@ -229,7 +229,7 @@ fn with_more_ctas(ptx: &[u8], registers: u32, most: u64) -> Option<Vec<u8>> {
     let (kernel, bound) = only_kernel(ptx)?;
     let (warps, registers) = (warps_of(kernel.threads), u64::from(registers));
     let multiplies = || has(ptx, &kernel, b"wgmma.mma_async");
-    let is_alone = || bound == 1 && granted(2 * warps) < registers;
+    let is_alone = || is_alone(bound, warps, registers);
     let without = match waits_for_dots(ptx, &kernel) {
         true => REGISTERS_TO_DO_WITHOUT,
         false if !is_alone() => return None,
@@ -241,6 +241,11 @@ fn with_more_ctas(ptx: &[u8], registers: u32, most: u64) -> Option<Vec<u8>> {
         .filter(|ctas| granted(ctas * warps) >= kernel.least)
         .filter(|ctas| granted(ctas * warps) + without >= registers)?;
     Some(with_bound(ptx, &kernel, more))
+}
+
+/// Whether a CTA of so many warps, of which `bound` are to fit, has no room for a second one beside its registers.
+fn is_alone(bound: u64, warps: u64, registers: u64) -> bool {
+    bound == 1 && granted(2 * warps) < registers
 }
 
 /// CTAs that a kernel keeps for dots that run one after the other: with one, nothing runs beside them, and `local_chunks`

@@ -3,12 +3,13 @@
 
 use super::memory::bits_of;
 use super::{Amd, memory};
-use crate::emit::{Emit, ICmp, Lowered, internal, unsupported};
+use crate::emit::{Emit, ICmp, Lowered, unsupported};
 use crate::handlers::{llvm_operation, llvm_order};
 use crate::target::{AtomicAccess, AtomicElement, AtomicKind, Target};
 use linear_layout::target::HalfSums;
 use mlir_host::ir::{Attr, FloatKind, Value};
 use ttopt_dialect::tt::enums::{MemSemantic, RmwOp};
+use ttopt_passes::plans;
 
 /// The order of a load that is asked for `sem`: a load cannot release, a store cannot acquire.
 fn one_sided(sem: MemSemantic, acquires: bool) -> i64 {
@@ -69,14 +70,16 @@ pub(super) fn emit<'c>(
             let both = e.value("llvm.cmpxchg", &[access.ptr, expected, new], pair, &attrs)?;
             Ok(vec![e.extract_value(both, 0, word)?])
         }
-        (AtomicKind::ReadModifyWrite(RmwOp::Fadd), &[word]) if sums_of_pairs(target, access.element) => {
-            Ok(vec![add_alone(e, access, word, scope)?])
-        }
         (AtomicKind::ReadModifyWrite(op), words) => {
-            let ty = match (op, access.element) {
-                (RmwOp::Fadd, AtomicElement::Float(kind)) => e.float(kind),
-                _ => word,
+            let float = match (op, access.element) {
+                (RmwOp::Fadd, AtomicElement::Float(kind)) => Some(kind),
+                _ => None,
             };
+            let in_pairs = |kind: &_| plans::half_sums_of(*kind, target.desc()) == Some(HalfSums::Pairs);
+            if let (Some(kind), &[word]) = (float.filter(in_pairs), words) {
+                return Ok(vec![add_alone(e, access, kind, word, scope)?]);
+            }
+            let ty = float.map_or(word, |kind| e.float(kind));
             let ty = if words.len() > 1 { e.vector(words.len(), ty)? } else { ty };
             let operand = e.join(words, ty)?;
             let old = read_modify_write(e, op, access.ptr, operand, (access.sem, scope))?;
@@ -109,26 +112,14 @@ fn read_modify_write<'c>(
     e.value("llvm.atomicrmw", &[ptr, operand], operand.ty(), &attrs)
 }
 
-/// Whether the target adds elements of 16 bits to memory in pairs only.
-fn sums_of_pairs(target: &Amd, element: AtomicElement) -> bool {
-    let primitives = &target.desc().primitives;
-    match element {
-        AtomicElement::Float(FloatKind::F16) => primitives.f16_sums == HalfSums::Pairs,
-        AtomicElement::Float(FloatKind::BF16) => primitives.bf16_sums == HalfSums::Pairs,
-        _ => false,
-    }
-}
-
 /// Adds a float of 16 bits to memory, and -0 to its neighbour in the same word of 32 bits, which stays what it is. Gives the old value.
 fn add_alone<'c>(
     e: &mut Emit<'c>,
     access: &AtomicAccess<'_, 'c>,
+    kind: FloatKind,
     word: Value<'c>,
     scope: Attr<'c>,
 ) -> Lowered<Value<'c>> {
-    let AtomicElement::Float(kind) = access.element else {
-        return internal("sums of pairs are of floats");
-    };
     let (i32t, i64t, half) = (e.i32(), e.i64(), e.int(16));
     let (float, pair) = (e.float(kind), e.vector(2, e.float(kind))?);
     // Bytes before the element in its word: none or two.

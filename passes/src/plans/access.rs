@@ -363,7 +363,12 @@ fn run_of_equal(shape: &[i64], info: &AxisInfo, order: &[usize]) -> u64 {
 /// How `op` adds floats of 16 bits to global memory, if that is what it does.
 pub fn half_sums(op: Op<'_>, target: &TargetDesc) -> Option<HalfSums> {
     let rmw = AtomicRmwOp::cast(op).filter(|rmw| rmw.atomic_rmw_op() == RmwOp::Fadd)?;
-    match rmw.val().ty().element().float_kind()? {
+    half_sums_of(rmw.val().ty().element().float_kind()?, target)
+}
+
+/// How `target` adds such floats to global memory, if they have 16 bits.
+pub fn half_sums_of(kind: FloatKind, target: &TargetDesc) -> Option<HalfSums> {
+    match kind {
         FloatKind::F16 => Some(target.primitives.f16_sums),
         FloatKind::BF16 => Some(target.primitives.bf16_sums),
         _ => None,

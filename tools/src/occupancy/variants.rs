@@ -8,8 +8,8 @@ use super::read::{self, Kernel};
 use super::reorder;
 use super::search::Limits;
 use super::{
-    FEWEST_REGISTERS, MOST_REGISTERS, PARTS, SPILLS, WARPS_WITH_DOTS, apart, granted, has, latency, near,
-    only_kernel, pressure, rename, times, together, unbounded, waits_for_dots, warps_of, warps_of_part,
+    FEWEST_REGISTERS, MOST_REGISTERS, PARTS, SPILLS, WARPS_WITH_DOTS, apart, granted, has, is_alone, latency,
+    near, only_kernel, pressure, rename, times, together, unbounded, waits_for_dots, warps_of, warps_of_part,
     with_bound, written_out,
 };
 use crate::binary;
@@ -417,7 +417,7 @@ fn is_worth_its_own_bound(ptx: &[u8], cubin: &[u8], other: &[u8], capability: u3
     let Some((kernel, _)) = only_kernel(ptx) else { return false };
     let meets = || kernel.synchronizes && !has_loops(&kernel);
     // CTAs of dots have rules of their own ([`with_more_ctas`](super::with_more_ctas)).
-    let multiplies = has(ptx, &kernel, b"mma.sync") || has(ptx, &kernel, b"wgmma.mma_async");
+    let multiplies = multiplies(ptx, &kernel);
     let faster = |a, b| {
         is_faster_with_as_many_warps(factor, a, b)
             || !multiplies && is_faster_with_room(a, b)
@@ -438,23 +438,24 @@ const STACK_OF_SECOND: u32 = 256;
 pub(super) fn with_a_second_cta(ptx: &[u8], cubin: &[u8], capability: u32) -> Option<Vec<u8>> {
     let (kernel, bound) = only_kernel(ptx)?;
     let warps = warps_of(kernel.threads);
-    let is_alone = bound == 1 && u64::from(binary::registers(cubin)?) > granted(2 * warps);
+    let is_alone = is_alone(bound, warps, binary::registers(cubin)?.into());
     let fits = granted(2 * warps) >= kernel.least.max(FEWEST_REGISTERS);
-    let multiplies = has(ptx, &kernel, b"mma.sync") || has(ptx, &kernel, b"wgmma.mma_async");
-    let waits = is_alone && fits && !multiplies && waits_at_least(MUCH_WAITING, ptx, cubin, capability)?;
-    waits.then(|| with_bound(ptx, &kernel, 2))
+    let may = is_alone && fits && !multiplies(ptx, &kernel);
+    (may && waits_at_least(MUCH_WAITING, ptx, cubin, capability)?).then(|| with_bound(ptx, &kernel, 2))
 }
 
-fn is_hardly_longer_with_room((before, warps): Estimated, (after, room): Estimated) -> bool {
-    room > warps
-        && loads_as_much(before, after)
-        && after.alone <= LONGER_WITH_SECOND * before.alone
-        && after.issued <= LONGER_WITH_SECOND * before.issued
+/// Whether a kernel has dots on matrix units.
+fn multiplies(ptx: &[u8], kernel: &Kernel) -> bool {
+    has(ptx, kernel, b"mma.sync") || has(ptx, kernel, b"wgmma.mma_async")
+}
+
+fn pays_as_second(before: Estimated, after: Estimated) -> bool {
+    is_hardly_longer_with_room(before, after, LONGER_WITH_SECOND, LONGER_WITH_SECOND)
 }
 
 /// Whether the kernel of `ptx` had better be `second`, of which two CTAs have room, than `cubin`.
 pub(super) fn is_worth_a_second_cta(ptx: &[u8], cubin: &[u8], second: &[u8], capability: u32) -> bool {
-    is_faster(ptx, cubin, second, capability, is_hardly_longer_with_room)
+    is_faster(ptx, cubin, second, capability, pays_as_second)
         && more_stack(cubin, second) <= STACK_OF_SECOND
         && stack_loads_in_loops(second, capability) <= stack_loads_in_loops(cubin, capability)
 }
@@ -470,11 +471,21 @@ const LONGER_ALONE: f64 = 1.1;
 const MORE_ISSUED: f64 = 1.02;
 
 /// Whether a warp takes hardly longer alone and there is room for more of them: while some wait at a barrier, others run.
-fn is_as_fast_alone((before, warps): Estimated, (after, room): Estimated) -> bool {
+fn is_as_fast_alone(before: Estimated, after: Estimated) -> bool {
+    is_hardly_longer_with_room(before, after, LONGER_ALONE, MORE_ISSUED)
+}
+
+/// Whether there is room for more warps, each of which takes at most `longer` times as long alone and issues `more` times as much.
+fn is_hardly_longer_with_room(
+    (before, warps): Estimated,
+    (after, room): Estimated,
+    longer: f64,
+    more: f64,
+) -> bool {
     room > warps
         && loads_as_much(before, after)
-        && after.alone <= LONGER_ALONE * before.alone
-        && after.issued <= MORE_ISSUED * before.issued
+        && after.alone <= longer * before.alone
+        && after.issued <= more * before.issued
 }
 
 /// Warps of a part of a multiprocessor that leave much of each other's waits unfilled: room for more is worth something then.
@@ -618,7 +629,7 @@ mod tests {
     #[test]
     fn a_second_cta_pays_where_warps_take_hardly_longer() {
         // Both halves of three-qubit gates of `bench/gpu/fourth.py`, and the gradients of two-qubit ones.
-        let pays = |before, after| is_hardly_longer_with_room(before, after);
+        let pays = pays_as_second;
         assert!(pays(estimate(236_206.0, 8283.0, 252.0, 4.0), estimate(229_159.0, 8617.0, 252.0, 8.0)));
         assert!(pays(estimate(443_895.0, 11_085.0, 462.0, 4.0), estimate(457_092.0, 11_270.0, 462.0, 8.0)));
         assert!(pays(estimate(235_913.0, 8662.0, 252.0, 4.0), estimate(241_966.0, 8800.0, 252.0, 8.0)));
