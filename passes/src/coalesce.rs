@@ -681,7 +681,7 @@ const REDUCTIONS_BESIDE: f64 = 0.25;
 
 /// Cycles of the reductions of the values of a group whose threads hold `held` neighbours, as far as they count.
 fn reductions_cost<'c>(first: &Access<'c>, held: u64, work: &Work<'c>, layouts: &Layouts<'c>) -> f64 {
-    let Some(target) = layouts.machine.costs.as_ref().filter(|_| work.reduces()) else { return 0.0 };
+    let Some(target) = layouts.machine.target.as_ref().filter(|_| work.reduces()) else { return 0.0 };
     let layout = layout_for(first, held, work, layouts).ok();
     let layout = layout.and_then(|layout| to_linear_layout(layout, &first.shape).ok());
     let cycles = layout.and_then(|layout| along_cost(work.reductions(), &layout, target));
@@ -692,7 +692,7 @@ fn reductions_cost<'c>(first: &Access<'c>, held: u64, work: &Work<'c>, layouts: 
 /// that the most frequent access runs: in the layout of the group, or with conversions to a layout with other neighbours and back.
 fn in_order_cost<'c>(members: &[&Access<'c>], held: u64, work: &Work<'c>, layouts: &Layouts<'c>) -> f64 {
     let machine = &layouts.machine;
-    let (Some(first), Some(target)) = (members.first(), machine.costs.as_ref()) else { return 0.0 };
+    let (Some(first), Some(target)) = (members.first(), machine.target.as_ref()) else { return 0.0 };
     if work.in_order().next().is_none() {
         return 0.0;
     }
@@ -939,7 +939,7 @@ fn work_terms<'c>(
     if work.is_nothing() {
         return Some([0.0; 4]);
     }
-    let target = layouts.machine.costs.as_ref()?;
+    let target = layouts.machine.target.as_ref()?;
     let layout = to_linear_layout(layout, &access.shape).ok()?;
     let along = along_cost(work.along.iter(), &layout, target)?;
     let repeated = work.repeated.iter().map(|load| load.cost(&layout, &layouts.machine, target));

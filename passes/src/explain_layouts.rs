@@ -239,7 +239,7 @@ fn along_choice<'c>(op: Op<'c>, layouts: &Layouts<'c>) -> Option<Choice> {
         Rule::Scan | Rule::Gather => None,
         _ => return None,
     };
-    let target = layouts.machine.costs.as_ref()?;
+    let target = layouts.machine.target.as_ref()?;
     let (source, result) = (op.operand(0).ty().as_tensor()?, op.result(0).ty().as_tensor());
     let (shape, has) = (source.shape(), source.encoding()?);
     let machine = layouts.machine.at(op).ok()?;

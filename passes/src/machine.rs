@@ -22,18 +22,16 @@ pub struct Machine {
     pub threads_per_warp: u64,
     /// CTAs of a cluster.
     pub num_ctas: u64,
-    /// The GPU, where its name is known.
+    /// The GPU, where its name is known: [`target`].
     pub target: Option<TargetDesc>,
-    /// The same for estimates of what layouts cost, where other CTAs fill part of what a small one waits for.
-    pub costs: Option<TargetDesc>,
 }
 
 /// Warps of a CTA with which latencies count in full: with fewer of them there are as many more CTAs on a multiprocessor.
-const WAITING: f64 = 4.0;
+const WARPS_WAITING: u64 = 4;
 
-/// What operations take by `target` where CTAs have so many warps.
-pub fn costs(mut target: TargetDesc, num_warps: u64) -> TargetDesc {
-    let part = (num_warps as f64 / WAITING).min(1.0);
+/// `target` for CTAs of so many warps: others fill part of what small ones wait for.
+pub fn for_warps(mut target: TargetDesc, num_warps: u64) -> TargetDesc {
+    let part = (num_warps as f64 / WARPS_WAITING as f64).min(1.0);
     for latency in [
         &mut target.cost.shuffle_latency,
         &mut target.cost.fixed_shuffle_latency,
@@ -65,7 +63,8 @@ pub fn internal(op: Op<'_>, what: impl AsRef<str>) -> Reported {
     op.error(format!("internal error: {}", what.as_ref()))
 }
 
-/// The GPU that a module is compiled for.
+/// The GPU that a module is compiled for, with costs that hold for CTAs of its warps. Whoever plans asks here, so that what the
+/// engine estimated is what is allocated and emitted.
 ///
 /// # Errors
 /// When the module does not say, or names none that is known.
@@ -77,7 +76,8 @@ pub fn target(module: Op<'_>) -> Result<TargetDesc, Reported> {
 
 /// The GPU of this name, as code of `module` may use it.
 fn parsed(module: Op<'_>, name: &str) -> Result<TargetDesc, UnknownTarget> {
-    Ok(TargetDesc::parse(name)?.with_registers(module_attrs::max_registers(module)))
+    let target = TargetDesc::parse(name)?.with_registers(module_attrs::max_registers(module));
+    Ok(for_warps(target, module_attrs::module_num_warps(module).map_or(WARPS_WAITING, u64::from)))
 }
 
 impl Machine {
@@ -98,7 +98,6 @@ impl Machine {
                 module_attrs::NUM_CTAS,
                 module_attrs::num_ctas(module).or(Some(1)),
             )?,
-            costs: target.clone().map(|target| costs(target, num_warps)),
             target,
         })
     }
@@ -290,7 +289,7 @@ mod tests {
     #[test]
     fn latencies_count_in_full_from_four_warps_on() {
         let target = TargetDesc::parse("cuda:90").expect("a target");
-        let of = |warps| costs(target.clone(), warps).cost;
+        let of = |warps| for_warps(target.clone(), warps).cost;
         for warps in [4, 8, 32] {
             assert_eq!(of(warps), target.cost);
         }

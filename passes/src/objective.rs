@@ -302,7 +302,7 @@ pub struct Objective<'c> {
 }
 
 fn target(machine: &Machine) -> Option<&TargetDesc> {
-    machine.costs.as_ref()
+    machine.target.as_ref()
 }
 
 impl<'c> Objective<'c> {

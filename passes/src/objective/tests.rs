@@ -190,7 +190,7 @@ fn bytes_that_a_thread_holds_one_by_one_are_put_together_to_be_moved() {
         let ty = convert.operand(0).ty().as_tensor().unwrap();
         let to = convert.result(0).ty().as_tensor().unwrap().encoding().unwrap();
         let machine = Machine::of(session.module()).unwrap();
-        let target = machine.costs.clone().unwrap();
+        let target = machine.target.clone().unwrap();
         let plan = plans::conversion_to(ty, to, &target).unwrap();
         super::packing(ty, to, &plan, &target) / target.cost.alu
     };

@@ -6,7 +6,7 @@ use linear_layout::Encoding;
 use linear_layout::encoding::{DotOperand, NvidiaMma};
 use linear_layout::target::TargetDesc;
 use std::collections::BTreeMap;
-use ttopt_passes::machine::{Machine, costs};
+use ttopt_passes::machine::{Machine, for_warps};
 
 /// A function grows until it has nearly so many values or groups of values whose layout is open, accesses and pointers
 /// apart; the last step may add three.
@@ -47,8 +47,7 @@ pub fn machine(function: &Function) -> Machine {
         num_warps: function.warps,
         threads_per_warp: target.lanes.into(),
         num_ctas: 1,
-        costs: Some(costs(target.clone(), function.warps)),
-        target: Some(target),
+        target: Some(for_warps(target, function.warps)),
     }
 }
 

@@ -70,7 +70,7 @@ impl<'c> Regions<'_, '_, 'c> {
     }
 
     fn give(&self, op: Op<'c>, axis: i64, have: Attr<'c>, wants: Attr<'c>) -> Option<f64> {
-        let target = self.planner.layouts().machine.costs.as_ref()?;
+        let target = self.planner.layouts().machine.target.as_ref()?;
         let (source, result) = (op.operand(0).ty().as_tensor()?, op.result(0).ty().as_tensor()?);
         let parent = sliced_parent(have, usize::try_from(axis).ok()?)?;
         let source = to_linear_layout(parent, &source.shape()).ok()?;
