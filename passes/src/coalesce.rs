@@ -30,7 +30,7 @@ use mlir_host::ir::{Attr, Op, TensorType, Value};
 use mlir_host::is_one_of;
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::{IrRewriter, create};
-use mlir_host::upstream::Dialect;
+use mlir_host::upstream::{Dialect, DivSIOp, DivUIOp, RemSIOp, RemUIOp};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use ttopt_dialect::tt::ops::{
@@ -77,7 +77,10 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let mut accesses: Vec<Access<'_>> =
         ops.iter().filter_map(|op| access(*op, &analysis, &layouts.machine)).collect();
     find_crowds(&mut accesses, &layouts.machine);
-    let (groups, work) = groups(&ops, &accesses, layouts.machine.target.as_ref());
+    let (groups, mut work) = groups(&ops, &accesses, layouts.machine.target.as_ref());
+    if let Some(target) = &layouts.machine.target {
+        find_equal(&accesses, &groups, &mut work, &analysis, target);
+    }
     let members = members(&accesses, &groups);
     let vectors: Vec<u64> =
         members.iter().zip(&work).map(|(members, work)| group_vector(members, work, &layouts)).collect();
@@ -368,6 +371,8 @@ struct Work<'c> {
     operand: u64,
     /// Dimensions along which dots sum over products of them, and bytes of an element as it is multiplied.
     depths: SmallVec<[(usize, u64); 2]>,
+    /// What addresses and masks are computed of that neighbours have alike: how many, and cycles of a warp for each element.
+    equal: Vec<(u64, f64)>,
     /// Accesses of which the mask is false from some coordinates on, one for all with the same, with the sum of their weights.
     masked: Vec<(SmallVec<[u64; 4]>, f64)>,
 }
@@ -450,6 +455,50 @@ fn made_of<'c>(value: Value<'c>) -> (Vec<Op<'c>>, Vec<Op<'c>>) {
 
 /// Values that are looked at for the loads of one broadcast, so that long chains with many broadcasts stay linear.
 const MOST_VALUES: usize = 64;
+
+/// Notes what the addresses and masks of each group are computed of that neighbours along its fastest dimension have alike: a thread
+/// computes it once for those that it holds (`Lower::equal_registers`).
+fn find_equal<'c>(
+    accesses: &[Access<'c>],
+    groups: &[usize],
+    work: &mut [Work<'c>],
+    analysis: &AxisInfoAnalysis<'c>,
+    target: &TargetDesc,
+) {
+    let mut seen = FastSet::default();
+    for (access, &number) in accesses.iter().zip(groups) {
+        let Some(&fastest) = access.facts.order.first() else { continue };
+        let tensor = |value: &Value<'c>| value.ty().as_tensor().is_some_and(|ty| ty.shape() == access.shape);
+        let (mut open, mut left) = (access.op.operands().filter(tensor).collect::<Vec<_>>(), MOST_VALUES);
+        while let Some(value) = open.pop().filter(|_| left > 0) {
+            let Some(op) = value.def_op().filter(|op| rule(*op) == Some(Rule::Same)) else { continue };
+            if !seen.insert((number, op)) {
+                continue;
+            }
+            left -= 1;
+            open.extend(op.operands().filter(tensor));
+            let alike = analysis.get(value).map_or(1, |info| info.constancy(fastest));
+            if alike > 1 && !has_remainder(op) {
+                work[number].equal.push((alike, weight(op) * arithmetic::cycles(op, &target.cost)));
+            }
+        }
+    }
+}
+
+/// Whether `op` is a division whose remainder is wanted, too: each element of that one needs its own quotient.
+fn has_remainder(op: Op<'_>) -> bool {
+    let is_remainder = |user: Op<'_>| is_one_of!(user, RemSIOp | RemUIOp) && user.operand(1) == op.operand(1);
+    is_one_of!(op, DivSIOp | DivUIOp) && op.operand(0).uses().any(|(user, _)| is_remainder(user))
+}
+
+/// Cycles of what addresses and masks are computed of where threads hold `held` neighbours, as far as some have it alike.
+fn equal_cost(members: &[&Access<'_>], work: &Work<'_>, held: u64, machine: &Machine) -> f64 {
+    let Some(first) = members.first() else { return 0.0 };
+    let elements = first.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
+    let most = members.iter().map(|access| weight(access.op)).fold(1.0, f64::max);
+    let each: f64 = work.equal.iter().map(|(alike, cycles)| cycles / held.min(*alike) as f64).sum();
+    elements as f64 / machine.threads_per_warp as f64 * each / most
+}
 
 type Shape = SmallVec<[i64; 4]>;
 
@@ -804,8 +853,11 @@ fn group_vector<'c>(members: &[&Access<'c>], work: &Work<'c>, layouts: &Layouts<
     let wider = wide_vectors(members, work, machine)
         .filter(|held| *held > best && *held <= most_held(first, *held, work, machine));
     let all = std::iter::once(narrowest).chain(wider);
-    let beside =
-        |held: u64| reductions_cost(first, held, work, layouts) + in_order_cost(members, held, work, layouts);
+    let beside = |held: u64| {
+        reductions_cost(first, held, work, layouts)
+            + in_order_cost(members, held, work, layouts)
+            + equal_cost(members, work, held, machine)
+    };
     let all = all.map(|held| (accesses(held) + beside(held), held));
     all.min_by(least).map_or(narrowest, |(_, held)| held)
 }
@@ -833,6 +885,7 @@ fn vector_choice<'c>(
             ("loads that are met", met_cost(members, work, *held, layouts)),
             ("reductions beside", reductions_cost(first, *held, work, layouts)),
             ("scans and gathers beside", in_order_cost(members, *held, work, layouts)),
+            ("positions", equal_cost(members, work, *held, machine)),
         ];
         let neighbours = if *held == 1 { "neighbour" } else { "neighbours" };
         Candidate::of_terms(format!("{held} {neighbours} in each thread"), &terms)

@@ -28,7 +28,7 @@ use linear_layout::plan::VectorPlan;
 use linear_layout::show::timeline::{self, Timeline};
 use linear_layout::target::{TargetDesc, Vendor};
 use mlir_host::asm::Reported;
-use mlir_host::ir::{Attr, Op, TensorType, Walk};
+use mlir_host::ir::{Attr, Op, TensorType, Type, Walk};
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::IrRewriter;
 use mlir_host::upstream::ForOp;
@@ -95,8 +95,8 @@ pub const AHEAD_IN_REGISTERS: &str = "ttg.ahead_in_registers";
 /// On modules: that a loop has the stages that the option asks for, not an attribute of its own, and copies to shared memory for later
 /// iterations.
 pub const COPIES_AHEAD: &str = "ttg.copies_ahead";
-/// On modules: that a loop has another schedule that costs the same with the option `leave-room`. Whether registers suffice for a second CTA
-/// is known when code is there.
+/// On modules: that a loop has another schedule that costs the same with the option `leave-room`, and the CTAs that there are room for with the
+/// one that it has. Whether registers suffice for one more is known when code is there.
 pub const COULD_LEAVE_ROOM: &str = "ttg.could_leave_room";
 /// On modules: that a loop is a recurrence that multiplies, of which there are as few programs as sequences.
 pub const FEW_PROGRAMS: &str = "ttg.few_programs";
@@ -243,7 +243,11 @@ fn run<'c>(module: Op<'c>, options: &Options) -> PassResult {
                 match schedule {
                     Some((None, schedule)) => {
                         if schedule.could_leave_room(&source.graph, &alone) {
-                            module.set_attr(COULD_LEAVE_ROOM, Attr::unit(module.context()));
+                            let known = module.attr(COULD_LEAVE_ROOM).and_then(Attr::as_int);
+                            let ctas = alone.ctas_in_memory(schedule.shared_bytes(&source.graph)) as i64;
+                            let ctas = known.map_or(ctas, |known| known.min(ctas));
+                            let ty = Type::int(module.context(), 32);
+                            module.set_attr(COULD_LEAVE_ROOM, Attr::int_of(ty, ctas));
                         }
                         if raised {
                             module.set_attr(AHEAD_IN_REGISTERS, Attr::unit(module.context()));

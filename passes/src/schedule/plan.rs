@@ -151,7 +151,12 @@ pub struct Budget {
 impl Budget {
     /// How many CTAs fit whose rings take so many bytes each.
     pub fn ctas_with(&self, rings: u64) -> u64 {
-        (self.shared / (self.taken + rings).max(1)).min(self.ctas.max(1))
+        self.ctas_in_memory(rings).min(self.ctas.max(1))
+    }
+
+    /// The same by shared memory alone.
+    pub fn ctas_in_memory(&self, rings: u64) -> u64 {
+        self.shared / (self.taken + rings).max(1)
     }
 }
 
@@ -307,6 +312,12 @@ impl Candidate {
         self.ctas == 1 && budget.may_fit_more && 2 * (budget.taken + rings) <= budget.shared
     }
 
+    /// The same of several CTAs and one more.
+    fn leaves_one_more(&self, graph: &LoopGraph, budget: &Budget) -> bool {
+        let rings = self.schedule.shared_bytes(graph);
+        self.ctas > 1 && budget.may_fit_more && (self.ctas + 1) * (budget.taken + rings) <= budget.shared
+    }
+
     /// Iterations that a multiprocessor has under way ahead of those that compute.
     fn iterations_ahead(&self, budget: &Budget) -> u64 {
         u64::from(self.schedule.stages - 1) * if budget.busy_alone { 1 } else { self.ctas }
@@ -338,7 +349,7 @@ impl LoopSchedule {
         Some(halves.unwrap_or(schedule))
     }
 
-    /// Whether a schedule that is as good by all that is known, but for the slots of its rings, leaves shared memory for a second CTA.
+    /// Whether a schedule that is as good by all that is known, but for the slots of its rings, leaves shared memory for one more CTA.
     pub fn could_leave_room(&self, graph: &LoopGraph, budget: &Budget) -> bool {
         let dots = graph.nodes.iter().any(|node| node.kind == Kind::Dot);
         let other = || Self::new(graph, &Budget { leave_room: true, ..*budget });
@@ -375,7 +386,8 @@ impl LoopSchedule {
         let most = |candidate: &&Candidate| {
             let few = budget.few_programs || budget.stages >= FEW_PROGRAMS;
             let alone = if few { candidate.schedule.stages } else { 0 };
-            let room = (may_share || budget.leave_room) && candidate.leaves_room(graph, budget);
+            let room = (may_share || budget.leave_room) && candidate.leaves_room(graph, budget)
+                || budget.leave_room && candidate.leaves_one_more(graph, budget);
             (alone, candidate.iterations_ahead(budget), candidate.ctas, room)
         };
         // Of equals the first one.

@@ -559,24 +559,35 @@ impl<'c> Source<'c> {
         })
     }
 
-    /// Shared memory that is in use while `within` runs, rings apart.
+    /// Bytes of shared memory that are in use while `within` runs, rings apart.
     fn other_bytes(&self, within: Op<'c>, target: &TargetDesc) -> Result<u64, String> {
         let bytes = |op: Op<'c>| {
             let ty = LocalAllocOp::cast(op).and_then(|alloc| MemDescType::cast(alloc.result().ty()));
             ty.map_or(Ok(0), |ty| BufferLayout::of(ty).map(|layout| layout.bytes()))
         };
-        let (mut own, mut scratch) = (0, 0);
         let mut inside = Vec::new();
         within.walk(&mut |inner| {
             inside.push(inner);
             Walk::Advance
         });
-        for inner in inside {
-            if !inner.results().any(|result| self.buffers.contains_key(&result)) {
-                own += bytes(inner)?;
+        let (numbers, ends) = numbered(&inside);
+        let first = numbers.get(&self.op).copied().unwrap_or(0);
+        // In the loop operations will change places: what they use may be in use in all of it.
+        let in_loop = |i: usize| (first..=ends[first]).contains(&i);
+        let from = |i: usize| if in_loop(i) { first } else { i };
+        let until = |i: usize| if in_loop(i) { ends[first] } else { i };
+        let mut occupied = Vec::new();
+        for (i, &inner) in inside.iter().enumerate() {
+            let scratch = scratch_bytes(inner, target)?;
+            if scratch > 0 {
+                occupied.push(Occupied { begins: from(i), ends: until(i), bytes: scratch, is_scratch: true });
             }
-            scratch = scratch_bytes(inner, target)?.max(scratch);
+            if !inner.results().any(|result| self.buffers.contains_key(&result)) && bytes(inner)? > 0 {
+                let ends = last_use(inner, &numbers, &ends).map_or(inside.len(), until);
+                occupied.push(Occupied { begins: from(i), ends, bytes: bytes(inner)?, is_scratch: false });
+            }
         }
+        let mut own = most_occupied(occupied);
         // Buffers from before it that are not only used there, be it in another loop.
         let mut at = within;
         while let (Some(outer), Some(block)) = (at.parent(), at.block()) {
@@ -590,8 +601,58 @@ impl<'c> Source<'c> {
             }
             at = outer;
         }
-        Ok(own + scratch)
+        Ok(own)
     }
+}
+
+/// What occupies shared memory from one operation to another, by their numbers.
+struct Occupied {
+    begins: usize,
+    ends: usize,
+    bytes: u64,
+    is_scratch: bool,
+}
+
+/// The numbers of operations, and of the last one in each.
+fn numbered<'c>(ops: &[Op<'c>]) -> (FastMap<Op<'c>, usize>, Vec<usize>) {
+    let numbers: FastMap<Op<'c>, usize> = ops.iter().enumerate().map(|(i, op)| (*op, i)).collect();
+    let mut ends: Vec<usize> = (0..ops.len()).collect();
+    for i in (0..ops.len()).rev() {
+        if let Some(parent) = ops[i].parent().and_then(|parent| numbers.get(&parent)) {
+            ends[*parent] = ends[*parent].max(ends[i]);
+        }
+    }
+    (numbers, ends)
+}
+
+/// The number of the last operation that uses the buffer `alloc`; `None` where it is passed on to other blocks.
+fn last_use<'c>(alloc: Op<'c>, numbers: &FastMap<Op<'c>, usize>, ends: &[usize]) -> Option<usize> {
+    let block = alloc.block()?;
+    seen_as(alloc.result(0)).into_iter().try_fold(0, |last, user| {
+        let passes_on = user.num_regions() > 0 || user.block().and_then(Block::last) == Some(user);
+        let at = in_block(user, block).filter(|_| !passes_on)?;
+        Some(last.max(ends[*numbers.get(&at)?]))
+    })
+}
+
+/// The most bytes of what overlaps in time, directly or by way of others: as many suffice, whatever the order. Scratch memory serves one
+/// operation after the other.
+fn most_occupied(mut occupied: Vec<Occupied>) -> u64 {
+    occupied.sort_by_key(|one| one.begins);
+    let (mut most, mut end, mut buffers, mut scratch) = (0, 0, 0, 0);
+    for one in occupied {
+        if one.begins > end {
+            (buffers, scratch) = (0, 0);
+        }
+        end = end.max(one.ends);
+        if one.is_scratch {
+            scratch = one.bytes.max(scratch);
+        } else {
+            buffers += one.bytes;
+        }
+        most = most.max(buffers + scratch);
+    }
+    most
 }
 
 /// What a loop computes from what earlier iterations loaded, whether it stores such a value, and whether each iteration does: not only

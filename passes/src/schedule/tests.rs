@@ -274,6 +274,25 @@ fn rings_leave_room_for_a_second_cta_whose_registers_may_suffice() {
 }
 
 #[test]
+fn rings_leave_room_for_one_more_cta_where_they_are_told_to() {
+    // Three CTAs with four slots of either ring, or four with three.
+    let graph = matmul_of_warp_groups();
+    let slot = 2u64 << 13;
+    let budget = Budget { ctas: 3, shared: 12 * slot, ..BUDGET };
+    let schedule = planned(&graph, &budget);
+    assert_eq!((schedule.stages, schedule.depths.as_slice()), (3, [4, 4].as_slice()));
+    assert_eq!(budget.ctas_in_memory(schedule.shared_bytes(&graph)), 3);
+    assert!(schedule.could_leave_room(&graph, &budget));
+    let told = Budget { leave_room: true, ..budget };
+    let with_room = planned(&graph, &told);
+    assert_eq!((with_room.stages, with_room.depths.as_slice()), (3, [3, 3].as_slice()));
+    assert!(!with_room.could_leave_room(&graph, &told));
+    // Nothing to gain where two fit with four slots, and two with three.
+    let tight = Budget { shared: 9 * slot - 1, ctas: 2, ..BUDGET };
+    assert!(!planned(&graph, &tight).could_leave_room(&graph, &tight));
+}
+
+#[test]
 fn stages_come_before_ctas_where_one_cta_keeps_the_matrix_units_busy_or_is_alone() {
     let graph = matmul_of_warp_groups();
     let budget = Budget { ctas: 2, shared: 12 << 13, stages: 4, ..BUDGET };
