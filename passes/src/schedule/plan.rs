@@ -308,14 +308,12 @@ impl Candidate {
 
     /// Whether rings leave room for a second CTA where registers seem to suffice for one: the assembler may find some.
     fn leaves_room(&self, graph: &LoopGraph, budget: &Budget) -> bool {
-        let rings = self.schedule.shared_bytes(graph);
-        self.ctas == 1 && budget.may_fit_more && 2 * (budget.taken + rings) <= budget.shared
+        self.ctas == 1 && self.leaves_one_more(graph, budget)
     }
 
-    /// The same of several CTAs and one more.
+    /// The same for one more than there are.
     fn leaves_one_more(&self, graph: &LoopGraph, budget: &Budget) -> bool {
-        let rings = self.schedule.shared_bytes(graph);
-        self.ctas > 1 && budget.may_fit_more && (self.ctas + 1) * (budget.taken + rings) <= budget.shared
+        budget.may_fit_more && budget.ctas_in_memory(self.schedule.shared_bytes(graph)) > self.ctas
     }
 
     /// Iterations that a multiprocessor has under way ahead of those that compute.
@@ -386,7 +384,7 @@ impl LoopSchedule {
         let most = |candidate: &&Candidate| {
             let few = budget.few_programs || budget.stages >= FEW_PROGRAMS;
             let alone = if few { candidate.schedule.stages } else { 0 };
-            let room = (may_share || budget.leave_room) && candidate.leaves_room(graph, budget)
+            let room = may_share && candidate.leaves_room(graph, budget)
                 || budget.leave_room && candidate.leaves_one_more(graph, budget);
             (alone, candidate.iterations_ahead(budget), candidate.ctas, room)
         };

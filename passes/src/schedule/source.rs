@@ -583,8 +583,9 @@ impl<'c> Source<'c> {
                 occupied.push(Occupied { begins: from(i), ends: until(i), bytes: scratch, is_scratch: true });
             }
             if !inner.results().any(|result| self.buffers.contains_key(&result)) && bytes(inner)? > 0 {
-                let ends = last_use(inner, &numbers, &ends).map_or(inside.len(), until);
-                occupied.push(Occupied { begins: from(i), ends, bytes: bytes(inner)?, is_scratch: false });
+                let last = last_use(inner, &numbers, &ends).map_or(inside.len(), until);
+                let bytes = bytes(inner)?;
+                occupied.push(Occupied { begins: from(i), ends: last, bytes, is_scratch: false });
             }
         }
         let mut own = most_occupied(occupied);
