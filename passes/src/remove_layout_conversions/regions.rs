@@ -15,8 +15,6 @@
 //!
 //! A region that reduces along many dimensions in turn, as sorts do, is also tried in a layout with these in registers (`in_turn`).
 //!
-//! A region outside of loops is also tried in the layouts in which its reduction that saves most takes least.
-//!
 //! A reduction may also leave what it reduces: threads that are along other dimensions may have less to do, for one conversion, or
 //! for none where another use has what is reduced in that layout already. Scans are also tried in layouts in which threads hold several
 //! elements along their dimension.
@@ -27,7 +25,7 @@
 use super::assign::Assignment;
 use super::plan::{Planner, Request, unconverted};
 use crate::choice::{Candidate, Choice, Unit, short};
-use crate::ir_util::{incoming, is_loop, layout_of, with_layout};
+use crate::ir_util::{incoming, layout_of, with_layout};
 use crate::machine::Layouts;
 use crate::objective::{converting, weight, weight_of};
 use crate::optimize_thread_locality::is_added_up;
@@ -288,7 +286,6 @@ pub fn moves<'c>(
     let in_turn = regions.reduced_in_turn();
     borders.splice(0..0, in_turn);
     let reductions = regions.reductions();
-    regions.with_reductions(&reductions, &mut borders);
     let shared = if fuses { regions.with_shared_results() } else { Vec::new() };
     if borders.is_empty() && reductions.is_empty() && shared.is_empty() {
         return Vec::new();
@@ -529,35 +526,6 @@ impl<'a, 'p, 'c> Regions<'a, 'p, 'c> {
         let layout = layouts.blocked(blocked).ok()?;
         let (takes, there) = (self.working(member, had)?, self.working(member, layout)?);
         (2.0 * there <= takes && takes > LEAST).then_some((takes - there, layout))
-    }
-
-    /// What is reduced may move with the reduction, too: of each region the reduction that saves most, in the layouts in which it takes less.
-    /// Not of regions in loops: what is loaded there waits in registers for later iterations, of which layouts leave more or fewer, and nothing
-    /// counts that (docs/objective.md).
-    fn with_reductions(
-        &mut self,
-        reductions: &[(usize, SmallVec<[Attr<'c>; 4]>)],
-        borders: &mut Vec<(usize, Attr<'c>)>,
-    ) {
-        if reductions.is_empty() {
-            return;
-        }
-        let mut seen: FastSet<usize> = FastSet::default();
-        for member in 0..self.members.len() {
-            if self.members[member].op.ancestor(is_loop).is_some() {
-                seen.insert(self.root(member));
-            }
-        }
-        for (member, layouts) in reductions {
-            let Member { rule, ref operands, .. } = self.members[*member];
-            let (Rule::Reduce(axis), [(_, _, value)]) = (rule, &operands[..]) else { continue };
-            let Some(maker) = self.of.get(value).copied() else { continue };
-            if !seen.insert(self.root(maker)) {
-                continue;
-            }
-            let parents = layouts.iter().filter_map(|layout| sliced_parent(*layout, axis));
-            borders.extend(parents.map(|parent| (maker, parent)));
-        }
     }
 
     /// Reductions that take less in other layouts than in those of what they reduce, those that save most first, and these layouts,
