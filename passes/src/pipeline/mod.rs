@@ -26,7 +26,7 @@ pub struct Options {
     /// Whether loads may run ahead where all of them only wait in registers, or one stage is asked for
     /// ([`AHEAD_IN_REGISTERS`](crate::schedule::pass::AHEAD_IN_REGISTERS)).
     pub ahead_in_registers: bool,
-    /// Whether rings leave shared memory for a second CTA where that costs nothing else
+    /// Whether rings leave shared memory for one more CTA where that costs nothing else
     /// ([`COULD_LEAVE_ROOM`](crate::schedule::pass::COULD_LEAVE_ROOM)).
     pub leave_room: bool,
     /// Whether descriptors have tensor maps also where pointers were measured to be faster.

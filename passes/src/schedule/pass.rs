@@ -65,7 +65,7 @@ pub static TRITONGPU_PIPELINE: PassDef = PassDef {
         },
         PassOption {
             name: "leave-room",
-            description: "of schedules that cost the same, those whose rings leave shared memory for a second CTA, even if registers may not suffice for it",
+            description: "of schedules that cost the same, those whose rings leave shared memory for one more CTA, even if registers may not suffice for it",
             kind: OptionKind::Bool(false),
         },
         PassOption {

@@ -126,7 +126,7 @@ pub struct Budget {
     pub ctas: u64,
     /// Whether the assembler may find registers for more: where there are more programs, and it says how many CTAs fit.
     pub may_fit_more: bool,
-    /// Whether dots that run beside the program wait for each other earlier where rings then leave shared memory for a second CTA.
+    /// Whether dots that run beside the program wait for each other earlier where rings then leave shared memory for one more CTA.
     pub leave_room: bool,
     /// Registers of a thread for values that wait for their use.
     pub registers: u64,

@@ -22,7 +22,7 @@ pub(super) enum Without {
     LoadsAhead,
     /// That, and all stages but the first.
     Stages,
-    /// Slots of rings that take a second CTA's shared memory, where a schedule is as good by all that is known.
+    /// Slots of rings that take one more CTA's shared memory, where a schedule is as good by all that is known.
     Slots,
 }
 
