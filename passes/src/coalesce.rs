@@ -494,10 +494,8 @@ fn has_remainder(op: Op<'_>) -> bool {
 /// Cycles of what addresses and masks are computed of where threads hold `held` neighbours, as far as some have it alike.
 fn equal_cost(members: &[&Access<'_>], work: &Work<'_>, held: u64, machine: &Machine) -> f64 {
     let Some(first) = members.first() else { return 0.0 };
-    let elements = first.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
-    let most = members.iter().map(|access| weight(access.op)).fold(1.0, f64::max);
     let each: f64 = work.equal.iter().map(|(alike, cycles)| cycles / held.min(*alike) as f64).sum();
-    elements as f64 / machine.threads_per_warp as f64 * each / most
+    elements(first, machine) as f64 / machine.threads_per_warp as f64 * each / most_often(members)
 }
 
 type Shape = SmallVec<[i64; 4]>;
@@ -598,7 +596,7 @@ fn access_costs<'a>(
     machine: &'a Machine,
 ) -> impl Iterator<Item = [f64; 2]> + use<'a> {
     let (lanes, target) = (machine.threads_per_warp, machine.target.as_ref());
-    let most = members.iter().map(|access| weight(access.op)).fold(1.0, f64::max);
+    let most = most_often(members);
     members.iter().map(move |access| {
         cost_per_element(access, held, lanes, target).map(|cost| cost * weight(access.op) / most)
     })
@@ -663,9 +661,19 @@ fn singles(access: &Access<'_>, machine: &Machine) -> u64 {
     elements_each(access, machine)
 }
 
+/// Elements that a CTA accesses.
+fn elements(access: &Access<'_>, machine: &Machine) -> u64 {
+    access.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas
+}
+
+/// How often the most frequent access of a group runs.
+fn most_often(members: &[&Access<'_>]) -> f64 {
+    members.iter().map(|access| weight(access.op)).fold(1.0, f64::max)
+}
+
 /// Elements of a thread where each has its share.
 fn elements_each(access: &Access<'_>, machine: &Machine) -> u64 {
-    access.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas / machine.threads()
+    elements(access, machine) / machine.threads()
 }
 
 /// Places of which a thread keeps addresses with ease.
@@ -770,7 +778,7 @@ fn in_order_cost<'c>(members: &[&Access<'c>], held: u64, work: &Work<'c>, layout
         });
         here.into_iter().chain(elsewhere).fold(f64::INFINITY, f64::min)
     };
-    let most = members.iter().map(|access| weight(access.op)).fold(1.0, f64::max);
+    let most = most_often(members);
     REDUCTIONS_BESIDE * work.in_order().map(least).sum::<f64>() / most
 }
 
@@ -788,9 +796,8 @@ fn met_cost<'c>(members: &[&Access<'c>], work: &Work<'c>, held: u64, layouts: &L
 /// dots read to shared memory, and for offsets.
 fn group_cost(members: &[&Access<'_>], work: &Work<'_>, held: u64, machine: &Machine) -> [f64; 4] {
     let Some(first) = members.first() else { return [0.0; 4] };
-    let elements = first.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
     // An element of a group is one of each lane.
-    let times = elements as f64 / machine.threads_per_warp as f64;
+    let times = elements(first, machine) as f64 / machine.threads_per_warp as f64;
     let sum = |term: usize| times * access_costs(members, held, machine).map(|cost| cost[term]).sum::<f64>();
     let offsets: f64 = members.iter().map(|access| offsets_cost(access, held, machine)).sum();
     [sum(0), sum(1), times * operand_cost(members, work, held, machine), offsets]
@@ -920,8 +927,7 @@ fn transposed_places(
     if transposes || access.facts.order.first() == Some(&depth) || size[depth] > 1 {
         return None;
     }
-    let elements = access.shape.iter().product::<i64>().max(1) as u64 / machine.num_ctas;
-    let held = elements / machine.threads() / size.iter().product::<u64>();
+    let held = elements_each(access, machine) / size.iter().product::<u64>();
     let places = held.min(WIDEST_SHARED / bytes).min(access.shape[depth].max(1) as u64);
     (places > 1).then_some((depth, places))
 }

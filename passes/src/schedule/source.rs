@@ -573,19 +573,21 @@ impl<'c> Source<'c> {
         let (numbers, ends) = numbered(&inside);
         let first = numbers.get(&self.op).copied().unwrap_or(0);
         // In the loop operations will change places: what they use may be in use in all of it.
-        let in_loop = |i: usize| (first..=ends[first]).contains(&i);
-        let from = |i: usize| if in_loop(i) { first } else { i };
-        let until = |i: usize| if in_loop(i) { ends[first] } else { i };
+        let in_loop = first..=ends[first];
+        let during =
+            |i: usize| if in_loop.contains(&i) { (*in_loop.start(), *in_loop.end()) } else { (i, i) };
         let mut occupied = Vec::new();
         for (i, &inner) in inside.iter().enumerate() {
+            let (begins, until) = during(i);
             let scratch = scratch_bytes(inner, target)?;
             if scratch > 0 {
-                occupied.push(Occupied { begins: from(i), ends: until(i), bytes: scratch, is_scratch: true });
+                occupied.push(Occupied { begins, ends: until, bytes: scratch, is_scratch: true });
             }
-            if !inner.results().any(|result| self.buffers.contains_key(&result)) && bytes(inner)? > 0 {
-                let last = last_use(inner, &numbers, &ends).map_or(inside.len(), until);
-                let bytes = bytes(inner)?;
-                occupied.push(Occupied { begins: from(i), ends: last, bytes, is_scratch: false });
+            let is_ring = inner.results().any(|result| self.buffers.contains_key(&result));
+            let bytes = if is_ring { 0 } else { bytes(inner)? };
+            if bytes > 0 {
+                let last = last_use(inner, &numbers, &ends).map_or(inside.len(), |last| during(last).1);
+                occupied.push(Occupied { begins, ends: last, bytes, is_scratch: false });
             }
         }
         let mut own = most_occupied(occupied);
