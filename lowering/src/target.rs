@@ -1,12 +1,13 @@
 //! What differs between hardware targets.
 
 use crate::emit::{Emit, Lowered, unsupported};
+use crate::handlers::llvm_order;
 use crate::lower::Handler;
 use linear_layout::plan::{
     DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, VectorPlan, WarpCombine,
 };
 use linear_layout::target::TargetDesc;
-use mlir_host::ir::{FloatKind, Type, Value};
+use mlir_host::ir::{Attr, FloatKind, Type, Value};
 use smallvec::SmallVec;
 use ttopt_dialect::tt;
 use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
@@ -511,6 +512,19 @@ pub trait Target {
     /// Emits an atomic access to global memory; words of the elements' width
     /// come back if `access.result`. `None` when there is no such instruction.
     fn atomic<'c>(&self, e: &mut Emit<'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<Option<Vec<Value<'c>>>>;
+    /// Orders the thread's accesses to memory before it and after it among the threads of `scope`.
+    ///
+    /// # Errors
+    /// When the operation cannot be made.
+    fn fence<'c>(&self, e: &mut Emit<'c>, order: MemSemantic, scope: MemSyncScope) -> Lowered<()> {
+        let ctx = e.context();
+        let attrs = [
+            ("ordering", Attr::int(ctx, 64, llvm_order(order))),
+            ("syncscope", Attr::string(ctx, self.sync_scope(scope))),
+        ];
+        e.op("llvm.fence", &[], &[], &attrs)?;
+        Ok(())
+    }
     /// The clock that atomic polls measure their timeout by, in nanoseconds, an `i64`.
     fn nanoseconds<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>>;
     /// LLVM's name of a scope of synchronization.

@@ -23,10 +23,10 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
 
-  // Nothing follows in a kernel: nobody waits for what is acquired.
+  // Nothing follows in a kernel: nobody waits for what is acquired, and what only releases is a reduction.
   // CHECK-LABEL: llvm.func {{.*}}@last
   // CHECK: nvvm.barrier0
-  // CHECK: @$3 atom.global.sys.acq_rel.max.s32 $0, [ $1 ], $2;
+  // CHECK: @$2 red.global.sys.release.max.s32 [ $0 ], $1;
   // CHECK-NOT: barrier
   // CHECK: llvm.return
   tt.func @last(%p: !tt.ptr<i32>, %x: i32) {
@@ -34,6 +34,31 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     %x_one = tt.splat %x : i32 -> tensor<128xi32, #one>
     %m = arith.constant dense<true> : tensor<128xi1, #one>
     %0 = tt.atomic_rmw max, acq_rel, sys, %one, %x_one, %m : (tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>, tensor<128xi1, #one>) -> tensor<128xi32, #one>
+    tt.return
+  }
+
+  // Nor does anything follow a branch at the end of a kernel; what a loop does comes again.
+  // CHECK-LABEL: llvm.func {{.*}}@last_of_branches
+  // CHECK: red.global.gpu.release.add.u32
+  // CHECK-NOT: barrier
+  tt.func @last_of_branches(%p: !tt.ptr<i32>, %x: i32, %a: i1, %b: i1) {
+    scf.if %a {
+      scf.if %b {
+        %0 = tt.atomic_rmw add, acq_rel, gpu, %p, %x, %b : (!tt.ptr<i32>, i32, i1) -> i32
+      }
+    }
+    tt.return
+  }
+  // CHECK-LABEL: llvm.func {{.*}}@last_of_loop
+  // CHECK: nvvm.barrier0
+  // CHECK: atom.global.gpu.acq_rel.add.u32
+  // CHECK: nvvm.barrier0
+  tt.func @last_of_loop(%p: !tt.ptr<i32>, %x: i32, %a: i1) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %i = %c0 to %x step %c1 : i32 {
+      %0 = tt.atomic_rmw add, acq_rel, gpu, %p, %i, %a : (!tt.ptr<i32>, i32, i1) -> i32
+    }
     tt.return
   }
 
@@ -121,14 +146,57 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
 
+  // Elements of a tensor are not ordered among themselves: a thread that accesses several orders them by two fences, if it
+  // accesses any, and none of the accesses waits.
+  // CHECK-LABEL: llvm.func {{.*}}@several
+  // CHECK: %[[TWO:.*]] = llvm.or %[[FIRST:.*]], %[[SECOND:.*]] : i1
+  // CHECK: %[[THREE:.*]] = llvm.or %[[TWO]], %[[THIRD:.*]] : i1
+  // CHECK: %[[ANY:.*]] = llvm.or %[[THREE]], %[[FOURTH:.*]] : i1
+  // CHECK: llvm.nvvm.bar.warp.sync
+  // CHECK: llvm.cond_br %[[ANY]], ^[[FENCE:bb[0-9]+]], ^[[ACCESS:bb[0-9]+]]
+  // CHECK: ^[[FENCE]]:
+  // CHECK-NEXT: llvm.fence syncscope("device") release
+  // CHECK: ^[[ACCESS]]:
+  // CHECK: red.global.gpu.relaxed.add.f32 {{.*}}, %[[FIRST]] :
+  // CHECK: red.global.gpu.relaxed.add.f32 {{.*}}, %[[SECOND]] :
+  // CHECK: red.global.gpu.relaxed.add.f32 {{.*}}, %[[THIRD]] :
+  // CHECK: red.global.gpu.relaxed.add.f32 {{.*}}, %[[FOURTH]] :
+  // CHECK: llvm.cond_br %[[ANY]]
+  // CHECK: llvm.fence syncscope("device") acquire
+  // CHECK: llvm.nvvm.bar.warp.sync
+  tt.func private @several(%p: tensor<128x!tt.ptr<f32>, #four>, %x: tensor<128xf32, #four>, %m: tensor<128xi1, #four>) {
+    %0 = tt.atomic_rmw fadd, acq_rel, gpu, %p, %x, %m : (tensor<128x!tt.ptr<f32>, #four>, tensor<128xf32, #four>, tensor<128xi1, #four>) -> tensor<128xf32, #four>
+    tt.return
+  }
+  // What only acquires or releases has one fence; old values that somebody uses are given by relaxed accesses, too.
+  // CHECK-LABEL: llvm.func {{.*}}@several_acquire
+  // CHECK-NOT: fence
+  // CHECK-COUNT-4: atom.global.sys.relaxed.cas.b32
+  // CHECK-NEXT: llvm.fence syncscope("") acquire
+  // CHECK: llvm.nvvm.bar.warp.sync
+  tt.func private @several_acquire(%p: tensor<128x!tt.ptr<i32>, #four>, %x: tensor<128xi32, #four>) -> tensor<128xi32, #four> {
+    %0 = tt.atomic_cas acquire, sys, %p, %x, %x : (tensor<128x!tt.ptr<i32>, #four>, tensor<128xi32, #four>, tensor<128xi32, #four>) -> tensor<128xi32, #four>
+    tt.return %0 : tensor<128xi32, #four>
+  }
+  // CHECK-LABEL: llvm.func {{.*}}@several_release
+  // CHECK: llvm.nvvm.bar.warp.sync
+  // CHECK-NEXT: llvm.fence syncscope("block") release
+  // CHECK-COUNT-4: st.relaxed.cta.global.b32
+  // CHECK-NOT: fence
+  // CHECK: llvm.return
+  tt.func private @several_release(%p: tensor<128x!tt.ptr<i32>, #four>, %x: tensor<128xi32, #four>) {
+    tt.atomic_store release, cta, %p, %x : tensor<128x!tt.ptr<i32>, #four>
+    tt.return
+  }
+
   // What acquires has results, though nobody uses them: as many as operands.
   // CHECK-LABEL: llvm.func {{.*}}@acquiring
   // CHECK: atom.global.gpu.acq_rel.add.v4.f32 { $0, $1, $2, $3 }, [ $4 ], { $5, $6, $7, $8 };", "=&r,=&r,=&r,=&r,l,r,r,r,r,~{memory}"
-  tt.func private @acquiring(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %x: tensor<512xf32, #four>) {
-    %r = tt.make_range {start = 0 : i32, end = 512 : i32} : tensor<512xi32, #four>
-    %p0 = tt.splat %p : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>, #four>
-    %p1 = tt.addptr %p0, %r : tensor<512x!tt.ptr<f32>, #four>, tensor<512xi32, #four>
-    %0 = tt.atomic_rmw fadd, acq_rel, gpu, %p1, %x : (tensor<512x!tt.ptr<f32>, #four>, tensor<512xf32, #four>) -> tensor<512xf32, #four>
+  tt.func private @acquiring(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %x: tensor<128xf32, #four>) {
+    %r = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32, #four>
+    %p0 = tt.splat %p : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>, #four>
+    %p1 = tt.addptr %p0, %r : tensor<128x!tt.ptr<f32>, #four>, tensor<128xi32, #four>
+    %0 = tt.atomic_rmw fadd, acq_rel, gpu, %p1, %x : (tensor<128x!tt.ptr<f32>, #four>, tensor<128xf32, #four>) -> tensor<128xf32, #four>
     tt.return
   }
 }

@@ -32,7 +32,7 @@ tt.func public @gather_rows(%index: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %
 // Where each element may be replaced by another number, each is loaded by itself. Atomics and stores leave none out.
 // CHECK-LABEL: llvm.func @different_others(
 // CHECK-COUNT-4: ld.global.b32
-// CHECK-COUNT-4: atom
+// CHECK-COUNT-4: red
 // CHECK:         llvm.return
 tt.func public @different_others(%index: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %n: i32) {
   %r = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32, #b4>

@@ -4,6 +4,10 @@
 //! the others through shared memory. An access that releases comes after what
 //! all threads of the program did before, one that acquires before what they do
 //! after: a barrier stands between.
+//!
+//! The elements of a tensor are not ordered among themselves. Where a thread accesses memory more than once, two fences order
+//! all of its accesses, which are relaxed, and none waits for the one before it (PTX ISA, "Release and Acquire Patterns";
+//! LLVM, "User Guide for AMDGPU Backend", "Memory Model").
 
 use super::arith::computes;
 use super::local;
@@ -16,6 +20,7 @@ use crate::words::{from_words, to_word};
 use linear_layout::Dim;
 use linear_layout::plan::Scope;
 use mlir_host::ir::{Attr, Op, Type, Value};
+use mlir_host::upstream::IfOp;
 use std::collections::HashMap;
 use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
 use ttopt_dialect::tt::ops::{AtomicCasOp, AtomicLoadOp, AtomicPollOp, AtomicRmwOp, AtomicStoreOp, FuncOp};
@@ -107,8 +112,39 @@ fn wait_for_program(l: &mut Lower<'_, '_>) -> Lowered<()> {
 
 /// Whether a kernel does nothing after `op` that other threads could see, or that could see what they do.
 fn is_last(op: Op<'_>) -> bool {
-    let is_kernel = |op: Op<'_>| FuncOp::cast(op).is_some() && !is_private(op);
-    op.parent().is_some_and(is_kernel) && std::iter::successors(op.next(), |op| op.next()).all(Op::is_pure)
+    let mut last = op;
+    while std::iter::successors(last.next(), |op| op.next()).all(Op::is_pure) {
+        match last.parent() {
+            Some(parent) if IfOp::cast(parent).is_some() => last = parent,
+            parent => return parent.is_some_and(|op| FuncOp::cast(op).is_some() && !is_private(op)),
+        }
+    }
+    false
+}
+
+/// What an access orders that nobody waits behind: nothing comes after it that could see what it acquires.
+fn without_acquire(sem: MemSemantic) -> MemSemantic {
+    if releases(sem) { MemSemantic::Release } else { MemSemantic::Relaxed }
+}
+
+/// Whether one of the conditions holds; one that is absent always does.
+fn any<'c>(l: &mut Lower<'_, 'c>, conditions: &[Option<Value<'c>>]) -> Lowered<Option<Value<'c>>> {
+    let Some(mut values) = conditions.iter().copied().collect::<Option<Vec<_>>>() else { return Ok(None) };
+    values.dedup();
+    let one = values.into_iter().map(Ok).reduce(|a, b| l.emit.or(a?, b?));
+    one.transpose()
+}
+
+/// Orders the accesses of the threads that do some.
+fn fence<'c>(
+    l: &mut Lower<'_, 'c>,
+    acts: Option<Value<'c>>,
+    order: MemSemantic,
+    scope: MemSyncScope,
+) -> Lowered<()> {
+    let target = l.target;
+    l.emit.guarded(acts, &[], |e| target.fence(e, order, scope).map(|()| Vec::new()))?;
+    Ok(())
 }
 
 fn element_of(ty: Type<'_>, bits: u32) -> AtomicElement {
@@ -127,12 +163,26 @@ fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lower
     let ptrs = l.get(request.ptr)?;
     let masks = request.mask.map(|mask| l.get(mask)).transpose()?;
     let operands = request.operands.iter().map(|value| l.get(*value)).collect::<Lowered<Vec<_>>>()?;
-    if releases(request.sem) {
-        wait_for_program(l)?;
-    }
+    let is_unseen = !wants && l.num_blocks() == 1 && is_last(op);
+    let sem = if is_unseen { without_acquire(request.sem) } else { request.sem };
     let representative = acts(l, plan.duplicates)?;
+    let guards = plan
+        .accesses
+        .iter()
+        .map(|access| {
+            let mask = masks.as_ref().map(|masks| masks[access.registers[0] as usize]);
+            both(l, mask, representative)
+        })
+        .collect::<Lowered<Vec<_>>>()?;
+    let fences = if guards.len() > 1 { Some(any(l, &guards)?) } else { None };
+    if releases(sem) {
+        wait_for_program(l)?;
+        if let Some(acts) = fences {
+            fence(l, acts, MemSemantic::Release, request.scope)?;
+        }
+    }
     let mut old: Vec<Option<Value<'c>>> = vec![None; plan.copies.len()];
-    for access in &plan.accesses {
+    for (access, mask) in plan.accesses.iter().zip(guards) {
         let first = access.registers[0] as usize;
         let mut words = Vec::with_capacity(access.registers.len() * operands.len());
         for values in &operands {
@@ -143,10 +193,10 @@ fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lower
         let request = AtomicAccess {
             kind: request.kind,
             ptr: ptrs[first],
-            mask: both(l, masks.as_ref().map(|masks| masks[first]), representative)?,
+            mask,
             operands: &words,
             element: element_of(element, bits),
-            sem: request.sem,
+            sem: if fences.is_some() { MemSemantic::Relaxed } else { sem },
             scope: request.scope,
             result: wants,
         };
@@ -159,12 +209,15 @@ fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lower
         }
     }
     as_costed(&l.emit.take_global_accesses(), &plan)?;
+    if let Some(acts) = fences.filter(|_| acquires(sem)) {
+        fence(l, acts, MemSemantic::Acquire, request.scope)?;
+    }
     let old = match wants {
         true => plan.copies.iter().map(|register| old.get(*register as usize).copied().flatten()).collect(),
         false => Some(Vec::new()),
     };
     let Some(old) = old else { return internal("the plan leaves registers without a value") };
-    let old = share(l, (op, 0), old, acquires(request.sem))?;
+    let old = share(l, (op, 0), old, acquires(sem))?;
     if op.num_results() == 1 {
         let values = match old.is_empty() {
             // Nobody asks.
@@ -199,7 +252,7 @@ pub(super) fn share<'c>(
             l.ordering(memory, |l| exchange::convert(l, &plan, &words, scratch))
         }
         None => {
-            if wait && (l.num_blocks() > 1 || !is_last(op)) {
+            if wait {
                 wait_for_program(l)?;
             }
             Ok(words)

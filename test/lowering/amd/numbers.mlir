@@ -2,6 +2,7 @@
 // RUN: sed s/TARGET/gfx90a/ %s | %ttopt - --convert-triton-gpu-to-llvm --cse | FileCheck %s --check-prefixes=CHECK,NONE
 
 #b = #ttg.blocked<{sizePerThread = [2], threadsPerWarp = [64], warpsPerCTA = [1], order = [0]}>
+#four = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [64], warpsPerCTA = [1], order = [0]}>
 #one = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [64], warpsPerCTA = [1], order = [0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:TARGET", "ttg.threads-per-warp" = 64 : i32} {
 
@@ -68,6 +69,25 @@ tt.func private @atomics(%p: tensor<64x!tt.ptr<f32>, #one>, %x: tensor<64xf32, #
   %a = tt.atomic_rmw fadd, acq_rel, gpu, %p, %x, %true : (tensor<64x!tt.ptr<f32>, #one>, tensor<64xf32, #one>, tensor<64xi1, #one>) -> tensor<64xf32, #one>
   %b = tt.atomic_cas acquire, cta, %q, %i, %i : (tensor<64x!tt.ptr<i32>, #one>, tensor<64xi32, #one>, tensor<64xi32, #one>) -> tensor<64xi32, #one>
   tt.return %a, %b : tensor<64xf32, #one>, tensor<64xi32, #one>
+}
+
+// Two fences order the accesses of a thread to several elements: none waits for the one before it.
+// CHECK-LABEL: llvm.func amdgpu_kernelcc @several(
+// CHECK:         llvm.fence syncscope("agent") release
+// CHECK-COUNT-4: llvm.atomicrmw fadd %{{.*}}, %{{.*}} syncscope("agent") monotonic
+// CHECK:         llvm.fence syncscope("agent") acquire
+// CHECK:         llvm.store
+// Nobody sees what is acquired last.
+// CHECK:         llvm.fence syncscope("agent") release
+// CHECK-COUNT-4: llvm.atomicrmw fadd %{{.*}}, %{{.*}} syncscope("agent") monotonic
+// CHECK-NOT:     fence
+// CHECK:         llvm.return
+tt.func public @several(%p: tensor<256x!tt.ptr<f32>, #four>, %x: tensor<256xf32, #four>, %q: tensor<256x!tt.ptr<f32>, #four>) {
+  %true = arith.constant dense<true> : tensor<256xi1, #four>
+  %a = tt.atomic_rmw fadd, acq_rel, gpu, %p, %x, %true : (tensor<256x!tt.ptr<f32>, #four>, tensor<256xf32, #four>, tensor<256xi1, #four>) -> tensor<256xf32, #four>
+  tt.store %q, %x : tensor<256x!tt.ptr<f32>, #four>
+  %b = tt.atomic_rmw fadd, acq_rel, gpu, %p, %x, %true : (tensor<256x!tt.ptr<f32>, #four>, tensor<256xf32, #four>, tensor<256xi1, #four>) -> tensor<256xf32, #four>
+  tt.return
 }
 
 // One bf16 is added by the instruction for two, with -0 for its neighbour, or by LLVM's loop where there is no such instruction.
