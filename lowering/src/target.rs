@@ -512,17 +512,24 @@ pub trait Target {
     /// Emits an atomic access to global memory; words of the elements' width
     /// come back if `access.result`. `None` when there is no such instruction.
     fn atomic<'c>(&self, e: &mut Emit<'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<Option<Vec<Value<'c>>>>;
-    /// Orders the thread's accesses to memory before it and after it among the threads of `scope`.
+    /// Orders a thread's accesses to memory before it and after it among the threads of `scope`, where `acts` holds; always,
+    /// if it is absent.
     ///
     /// # Errors
     /// When the operation cannot be made.
-    fn fence<'c>(&self, e: &mut Emit<'c>, order: MemSemantic, scope: MemSyncScope) -> Lowered<()> {
+    fn fence<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        acts: Option<Value<'c>>,
+        order: MemSemantic,
+        scope: MemSyncScope,
+    ) -> Lowered<()> {
         let ctx = e.context();
         let attrs = [
             ("ordering", Attr::int(ctx, 64, llvm_order(order))),
             ("syncscope", Attr::string(ctx, self.sync_scope(scope))),
         ];
-        e.op("llvm.fence", &[], &[], &attrs)?;
+        e.guarded(acts, &[], |e| e.op("llvm.fence", &[], &[], &attrs).map(|_| Vec::new()))?;
         Ok(())
     }
     /// The clock that atomic polls measure their timeout by, in nanoseconds, an `i64`.

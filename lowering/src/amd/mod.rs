@@ -383,6 +383,16 @@ impl Target for Amd {
     fn atomic<'c>(&self, e: &mut Emit<'c>, access: &AtomicAccess<'_, 'c>) -> Lowered<Option<Vec<Value<'c>>>> {
         atomic::emit(e, self, access).map(Some)
     }
+    fn fence<'c>(
+        &self,
+        e: &mut Emit<'c>,
+        _: Option<Value<'c>>,
+        order: MemSemantic,
+        scope: MemSyncScope,
+    ) -> Lowered<()> {
+        // A wave that has nothing to order waits for nothing: it costs less than a branch around it.
+        fence(e, self.sync_scope(scope), order, BarrierMemory::All)
+    }
     fn nanoseconds<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>> {
         // The clock runs at 100 MHz (CDNA3 ISA, S_MEMREALTIME).
         let i64t = e.i64();

@@ -135,18 +135,6 @@ fn any<'c>(l: &mut Lower<'_, 'c>, conditions: &[Option<Value<'c>>]) -> Lowered<O
     one.transpose()
 }
 
-/// Orders the accesses of the threads that do some.
-fn fence<'c>(
-    l: &mut Lower<'_, 'c>,
-    acts: Option<Value<'c>>,
-    order: MemSemantic,
-    scope: MemSyncScope,
-) -> Lowered<()> {
-    let target = l.target;
-    l.emit.guarded(acts, &[], |e| target.fence(e, order, scope).map(|()| Vec::new()))?;
-    Ok(())
-}
-
 fn element_of(ty: Type<'_>, bits: u32) -> AtomicElement {
     match ty.float_kind() {
         Some(kind) => AtomicElement::Float(kind),
@@ -178,7 +166,7 @@ fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lower
     if releases(sem) {
         wait_for_program(l)?;
         if let Some(acts) = fences {
-            fence(l, acts, MemSemantic::Release, request.scope)?;
+            l.target.fence(&mut l.emit, acts, MemSemantic::Release, request.scope)?;
         }
     }
     let mut old: Vec<Option<Value<'c>>> = vec![None; plan.copies.len()];
@@ -210,7 +198,7 @@ fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lower
     }
     as_costed(&l.emit.take_global_accesses(), &plan)?;
     if let Some(acts) = fences.filter(|_| acquires(sem)) {
-        fence(l, acts, MemSemantic::Acquire, request.scope)?;
+        l.target.fence(&mut l.emit, acts, MemSemantic::Acquire, request.scope)?;
     }
     let old = match wants {
         true => plan.copies.iter().map(|register| old.get(*register as usize).copied().flatten()).collect(),
