@@ -154,6 +154,12 @@ fn made<'py>(py: Python<'py>, compiled: &Compiled) -> PyResult<Bound<'py, PyDict
     Ok(dict)
 }
 
+/// The same PTX as text of another version, 84 for 8.4 (`binary::in_version`).
+#[pyfunction]
+fn in_version(ptx: &str, version: u32) -> String {
+    binary::in_version(ptx, version)
+}
+
 /// The best binary of the kernel of `ptx`, of which `cubin` was made for `target`: other texts are given to `assemble`, on threads
 /// of their own, which returns their binaries, or `None`. `shared` bytes of shared memory are what a CTA takes, if that is known;
 /// with `keeps_ctas` bounds of CTAs stay as they are. `second` is other PTX of the kernel, as `compile` makes it where it is asked to.
@@ -331,6 +337,7 @@ fn _ttopt(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compile, module)?)?;
     module.add_function(wrap_pyfunction!(show_layout, module)?)?;
     module.add_function(wrap_pyfunction!(best_binary, module)?)?;
+    module.add_function(wrap_pyfunction!(in_version, module)?)?;
     module.add_function(wrap_pyfunction!(stack_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)
 }

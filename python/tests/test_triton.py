@@ -115,6 +115,20 @@ def test_options_reach_the_code():
     assert few < many
 
 
+def test_fences_are_of_the_version_that_is_asked_for():
+    @triton.jit
+    def spread(x, out):
+        at = triton.language.arange(0, 1024)
+        triton.language.atomic_add(out + at % 37, triton.language.load(x + at))
+
+    one = (spread, {"x": "*fp32", "out": "*fp32"}, {})
+    newest = compile(one).asm["ptx"]
+    assert ".version 8.6\n" in newest and "\tfence.release.gpu;" in newest
+    older = compile(one, ptx_version=84).asm["ptx"]
+    assert ".version 8.4\n" in older and "\tfence.acq_rel.gpu;" in older and "release" not in older
+    assert ".version 8.4\n" in compile(case("add")).asm["ptx"]
+
+
 def test_a_product_and_a_sum_stay_two_where_fusion_is_off():
     @triton.jit
     def axpy(x, y, out):

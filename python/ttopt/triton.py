@@ -234,11 +234,16 @@ class _Compilation:
         return int(match.group(1)) if match else int(self.backend.target.arch)
 
     def _finish(self, assembly):
-        """PTX says the version that the caller asks for, where it asks for one."""
+        """PTX is of the version that the caller asks for, or one that Triton's assembler reads."""
+        if self.assembly != "ptx":
+            return assembly
         version = getattr(self.options, "ptx_version", None)
-        if self.assembly == "ptx" and version:
-            assembly = re.sub(r"\.version \d+\.\d+", f".version {version // 10}.{version % 10}", assembly, count=1)
-        return assembly
+        # Whatever runs on these GPUs reads older text.
+        if not version and ".version 8.6\n" in assembly:
+            from triton.backends.nvidia.compiler import get_ptx_version_from_options
+
+            version = min(86, get_ptx_version_from_options(self.options, self._capability()))
+        return _ttopt.in_version(assembly, version) if version else assembly
 
     def _describe(self, metadata):
         """What Triton's own stages write for launchers, drivers and users."""

@@ -40,9 +40,19 @@ pub fn assemble(
         run(command.arg("-o").arg(&output).arg(&input), ptxas)
     };
     // Without it ptxas 12.9 to 13.5 fall back to few registers and kilobytes of spills on some large kernels.
-    let mut made = assemble(&["--regAllocOptLevel=2"])?;
+    let mut more = &["--regAllocOptLevel=2"][..];
+    let mut made = assemble(more)?;
     if !made.status.success() && String::from_utf8_lossy(&made.stderr).contains("Unknown option") {
-        made = assemble(&[])?;
+        more = &[];
+        made = assemble(more)?;
+    }
+    if !made.status.success()
+        && let Some(newest) = newest_version(&String::from_utf8_lossy(&made.stderr))
+        && let Ok(text) = str::from_utf8(ptx)
+    {
+        std::fs::write(&input, in_version(text, newest))
+            .with_context(|| format!("cannot write {}", input.display()))?;
+        made = assemble(more)?;
     }
     if !made.status.success() {
         let said = String::from_utf8_lossy(&made.stderr).trim_end().to_owned();
@@ -55,6 +65,39 @@ pub fn assemble(
     let resources = Resources::of_ptxas(&String::from_utf8_lossy(&log));
     let binary = std::fs::read(&output).with_context(|| format!("cannot read {}", output.display()))?;
     Ok((binary, resources))
+}
+
+/// The newest version of PTX that `ptxas` reads, which refused a newer one: 84 for 8.4.
+fn newest_version(said: &str) -> Option<u32> {
+    let (_, after) = said.split_once("Unsupported .version")?;
+    let (_, after) = after.split_once("current version is '")?;
+    version(after.split_once('\'')?.0)
+}
+
+/// Of `8.4` 84.
+fn version(text: &str) -> Option<u32> {
+    let (major, minor) = text.split_once('.')?;
+    Some(10 * major.parse::<u32>().ok()? + minor.parse::<u32>().ok()?)
+}
+
+/// The same PTX as text of another version, 84 for 8.4. Before 8.6 there are no fences that only acquire or only release (PTX ISA,
+/// "membar, fence"): they become those that do both.
+#[must_use]
+pub fn in_version(ptx: &str, wanted: u32) -> String {
+    const ONE_SIDED_FENCES: u32 = 86;
+    let Some((head, (number, rest))) = ptx.split_once(".version ").and_then(|(head, after)| {
+        let end = after.find(|c: char| c != '.' && !c.is_ascii_digit())?;
+        Some((head, after.split_at(end)))
+    }) else {
+        return ptx.to_owned();
+    };
+    let rest = match version(number).is_some_and(|has| has >= ONE_SIDED_FENCES) && wanted < ONE_SIDED_FENCES {
+        true => rest
+            .replace("\tfence.acquire.", "\tfence.acq_rel.")
+            .replace("\tfence.release.", "\tfence.acq_rel."),
+        false => rest.to_owned(),
+    };
+    format!("{head}.version {}.{}{rest}", wanted / 10, wanted % 10)
 }
 
 /// Bytes of stack of the thread of a cubin's kernel that has the most: what it spills, and its arrays. `None` where that is
@@ -179,6 +222,19 @@ mod tests {
         let made = Resources::of_ptxas(log).expect("all is there");
         assert_eq!((made.registers, made.spill_stores, made.spill_loads, made.stack), (255, 8, 12, 16));
         assert_eq!(Resources::of_ptxas(""), None);
+    }
+
+    #[test]
+    fn older_assemblers_get_older_text() {
+        let said = "ptxas k.ptx, line 5; fatal   : Unsupported .version 8.6; current version is '8.4'\n";
+        assert_eq!(newest_version(said), Some(84));
+        assert_eq!(newest_version("ptxas fatal   : Unknown option"), None);
+        let ptx = "// a\n.version 8.6\n.target sm_90a\n\tfence.release.gpu;\n\tfence.acquire.sys;\n\tfence.proxy.async;\n";
+        let older = "// a\n.version 8.4\n.target sm_90a\n\tfence.acq_rel.gpu;\n\tfence.acq_rel.sys;\n\tfence.proxy.async;\n";
+        assert_eq!(in_version(ptx, 84), older);
+        assert_eq!(in_version(ptx, 87), ptx.replace("8.6", "8.7"));
+        assert_eq!(in_version(older, 83), older.replace("8.4", "8.3"));
+        assert_eq!(in_version("no text", 84), "no text");
     }
 
     #[test]

@@ -37,35 +37,49 @@ impl Drop for Spare {
     }
 }
 
-/// Machines that nobody uses, by their targets. What LLVM finds out about the registers and instructions of a GPU is kept
+/// Machines that nobody uses, by their targets and fences. What LLVM finds out about the registers and instructions of a GPU is kept
 /// with a machine: on AMD's GPUs that takes longer than the code of a small kernel.
-static SPARE: Mutex<BTreeMap<String, Vec<Spare>>> = Mutex::new(BTreeMap::new());
+static SPARE: Mutex<BTreeMap<(String, Fences), Vec<Spare>>> = Mutex::new(BTreeMap::new());
 
 /// Spare machines of one target; further ones are let go.
 const MOST_SPARE: usize = 64;
+
+/// Whether code has fences that order memory. On NVIDIA's GPUs those that only acquire or only release take a newer assembler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fences {
+    /// It has none, or nothing hangs on it.
+    None,
+    /// It has some.
+    Some,
+}
 
 /// Does `work` with what makes code for a target, as in `ttg.target`: a machine that made code before, where there is one.
 ///
 /// # Errors
 /// When LLVM makes no code for it, or those of `work`.
-pub fn with_machine<R>(name: &str, work: impl FnOnce(&TargetMachine) -> Result<R>) -> Result<R> {
+pub fn with_machine<R>(
+    name: &str,
+    fences: Fences,
+    work: impl FnOnce(&TargetMachine) -> Result<R>,
+) -> Result<R> {
     let all = || SPARE.lock().unwrap_or_else(PoisonError::into_inner);
-    let spare = all().get_mut(name).and_then(Vec::pop);
+    let key = (name.to_owned(), fences);
+    let spare = all().get_mut(&key).and_then(Vec::pop);
     let machine = match spare {
         Some(machine) => machine,
-        None => Spare(target_machine(name)?),
+        None => Spare(target_machine(name, fences)?),
     };
     // What a panic leaves is not used again.
     let made = work(&machine.0);
     let mut all = all();
-    let spare = all.entry(name.to_owned()).or_default();
+    let spare = all.entry(key).or_default();
     if spare.len() < MOST_SPARE {
         spare.push(machine);
     }
     made
 }
 
-fn target_machine(name: &str) -> Result<TargetMachine> {
+fn target_machine(name: &str, fences: Fences) -> Result<TargetMachine> {
     let capability = match name.split_once(':') {
         Some(("cuda", capability)) => capability,
         Some(("hip", cpu)) => return amd_machine(cpu),
@@ -77,9 +91,11 @@ fn target_machine(name: &str) -> Result<TargetMachine> {
     let target = Target::from_triple(&triple).map_err(|err| anyhow!("LLVM has no NVPTX backend: {err}"))?;
     // From sm_90 on, features of one generation only (wgmma) need the suffix.
     let cpu = if capability >= 90 { format!("sm_{capability}a") } else { format!("sm_{capability}") };
-    // Products of 8-bit floats need PTX 8.4, accesses of 256 bits need PTX 8.8 (PTX ISA, mma, ld, st).
+    // Products of 8-bit floats need PTX 8.4, fences that only acquire or only release PTX 8.6, accesses of 256 bits PTX 8.8
+    // (PTX ISA, mma, fence, ld, st). Older assemblers read text that says no more than it needs.
     let features = match capability {
         100.. => "+ptx88",
+        90.. if fences == Fences::Some => "+ptx86",
         89.. => "+ptx84",
         _ => "+ptx83",
     };
@@ -949,7 +965,7 @@ fn number_after(bytes: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::{
-        Attempt, Contents, Output, Saving, Spare, emit, spills, target_machine, with_least_spills,
+        Attempt, Contents, Fences, Output, Saving, Spare, emit, spills, target_machine, with_least_spills,
         with_machine,
     };
     use inkwell::context::Context;
@@ -960,7 +976,7 @@ mod tests {
     /// What is tried on `target` where code spills so many registers as `count` says, what is kept, and what that spills.
     fn tried(target: &str, count: impl Fn(&[Saving]) -> u64) -> (Vec<Attempt>, Attempt, u64) {
         let code = |count: u64| format!(".vgpr_spill_count: {count}\n").into_bytes();
-        let machine = target_machine(target).unwrap();
+        let machine = target_machine(target, Fences::None).unwrap();
         let mut all = Vec::new();
         let (kept, best) = with_least_spills(code(count(&[])), &machine, false, 1, |attempt| {
             all.push(attempt.clone());
@@ -987,7 +1003,7 @@ mod tests {
 
     #[test]
     fn accesses_are_not_spread_where_that_spills() {
-        let machine = target_machine("hip:gfx950").unwrap();
+        let machine = target_machine("hip:gfx950", Fences::None).unwrap();
         let code = |attempt: &[Saving]| {
             let count = if attempt.contains(&Saving::NotSpread) { 0 } else { 9 };
             format!(".vgpr_spill_count: {count}\n").into_bytes()
@@ -1016,7 +1032,7 @@ mod tests {
 
     #[test]
     fn scalars_are_computed_again_where_scalar_registers_are_spilled() {
-        let machine = target_machine("hip:gfx942").unwrap();
+        let machine = target_machine("hip:gfx942", Fences::None).unwrap();
         let spilling = |key: &str| format!(".{key}: 9\n").into_bytes();
         let mut tried = Vec::new();
         for key in ["vgpr_spill_count", "sgpr_spill_count"] {
@@ -1033,7 +1049,7 @@ mod tests {
 
     #[test]
     fn long_code_and_little_that_is_spilled_are_tried_in_fewer_ways() {
-        let machine = target_machine("hip:gfx942").unwrap();
+        let machine = target_machine("hip:gfx942", Fences::None).unwrap();
         let tries = |said: &str, length: usize| {
             let mut tries = Vec::new();
             let code = format!("{said}\n").into_bytes();
@@ -1087,7 +1103,9 @@ mod tests {
     /// How many instructions of these kinds the loop of `ROWS` has.
     fn scalars_in_loop(kinds: &[&str], saving: Option<Saving>) -> Vec<usize> {
         let attempt: Attempt = saving.into_iter().collect();
-        let code = with_machine("hip:gfx1100", |machine| Ok(made(machine, ROWS, &attempt, Output::Assembly)));
+        let code = with_machine("hip:gfx1100", Fences::None, |machine| {
+            Ok(made(machine, ROWS, &attempt, Output::Assembly))
+        });
         let code = String::from_utf8(code.unwrap()).unwrap();
         let (_, after) = code.split_once(".LBB0_1:").unwrap();
         let (inside, _) = after.split_once("s_cbranch").unwrap();
@@ -1099,7 +1117,7 @@ mod tests {
         let other = ROWS.replace("rows", "lines").replace("77", "78").replace("volatile", "");
         for output in [Output::Assembly, Output::Object] {
             let code = |ir: &[&str]| {
-                let machine = Spare(target_machine("hip:gfx90a").unwrap());
+                let machine = Spare(target_machine("hip:gfx90a", Fences::None).unwrap());
                 let all: Vec<_> = ir.iter().map(|ir| made(&machine.0, ir, &Attempt::new(), output)).collect();
                 all.last().cloned()
             };

@@ -21,7 +21,8 @@ use linear_layout::target::{TargetDesc, Vendor};
 use melior::ir::Module;
 use mlir_host::bytecode::is_bytecode;
 use mlir_host::driver::{Pipelines, Source};
-use mlir_host::ir::{Attr, Op};
+use mlir_host::ir::{Attr, Op, Walk};
+use mlir_host::upstream::LlvmFenceOp;
 use std::borrow::Cow;
 use std::time::Instant;
 use ttopt_dialect::tt::ops::FuncOp;
@@ -299,7 +300,8 @@ impl<'c> Compilation<'_, 'c> {
         }
         let llvm_context = LlvmContext::create();
         let errors = llvm_errors::Errors::collect(&llvm_context);
-        let made = codegen::with_machine(target.name, |machine| {
+        let fences = self.fences(&target);
+        let made = codegen::with_machine(target.name, fences, |machine| {
             self.with_llvm(&llvm_context, &target, machine, start)
         });
         match errors.first() {
@@ -307,6 +309,15 @@ impl<'c> Compilation<'_, 'c> {
             None => made.map_err(|error| self.place(error))?,
         }
         self.take_least_spills()
+    }
+
+    /// Whether lowering made fences that hang on the assembler's version.
+    fn fences(&self, target: &TargetDesc) -> codegen::Fences {
+        let stops = |op| if LlvmFenceOp::cast(op).is_some() { Walk::Stop } else { Walk::Advance };
+        match target.vendor == Vendor::Nvidia && as_op(&self.module).walk(&mut |op| stops(op)) == Walk::Stop {
+            true => codegen::Fences::Some,
+            false => codegen::Fences::None,
+        }
     }
 
     /// Reports what a back end refuses where it belongs. What it refuses of code that a caller edited is no matter of the source.

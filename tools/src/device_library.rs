@@ -291,7 +291,7 @@ fn set_controls(module: &Module<'_>, target: &TargetDesc) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::{SIMPLIFIED, link};
-    use crate::codegen::with_machine;
+    use crate::codegen::{Fences, with_machine};
     use crate::companions::Companions;
     use inkwell::context::Context;
     use inkwell::memory_buffer::MemoryBuffer;
@@ -307,7 +307,7 @@ mod tests {
         let buffer = MemoryBuffer::create_from_memory_range_copy(calls.as_bytes(), "calls");
         let module = context.create_module_from_ir(buffer).unwrap();
         let target = TargetDesc::parse(name).unwrap();
-        with_machine(name, |machine| link(&module, machine, &target, companions)).unwrap();
+        with_machine(name, Fences::None, |machine| link(&module, machine, &target, companions)).unwrap();
         module.print_to_string().to_string()
     }
 

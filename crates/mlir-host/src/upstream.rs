@@ -166,6 +166,8 @@ operations! {
     LlvmFuncOp = "llvm.func",
     /// A constant of the `llvm` dialect.
     LlvmConstantOp = "llvm.mlir.constant",
+    /// A fence of the `llvm` dialect.
+    LlvmFenceOp = "llvm.fence",
     /// An assumption that is always true.
     AssumeOp = "llvm.intr.assume",
     /// An absolute value of a floating-point number.

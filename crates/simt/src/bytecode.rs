@@ -11,6 +11,7 @@ mod memory;
 mod scalar;
 mod warp;
 
+use crate::ir::Order;
 use std::sync::Arc;
 
 use crate::gpu::Gpu;
@@ -343,8 +344,9 @@ pub enum Op {
         /// Whether it is for device memory, too.
         device: bool,
     },
-    /// A fence that acquires and releases; of device memory, too, or of shared memory only.
+    /// A fence: what it orders, and whether of device memory, too, or of shared memory only.
     Fence {
+        order: Order,
         device: bool,
     },
     /// `wgmma.fence`: orders accesses to registers with the matrix operations that follow.

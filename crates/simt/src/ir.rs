@@ -120,6 +120,8 @@ pub struct Order {
 impl Order {
     /// Strong and nothing else.
     pub const RELAXED: Order = Order { strong: true, acquire: false, release: false, weak: false };
+    /// Acquires and releases.
+    pub const BOTH: Order = Order { acquire: true, release: true, ..Order::RELAXED };
 
     /// An atomic access that acquires, releases, or both.
     pub fn atomic(acquire: bool, release: bool) -> Order {
@@ -173,8 +175,10 @@ pub enum Code {
     AtomicRmw(&'static str, Order),
     /// A compare-and-swap (address, expected, new).
     CmpXchg(Order),
-    /// `fence`; whether it orders device memory between the threads of a program.
+    /// `fence`: what it orders, and whether it orders device memory between the threads of a program.
     Fence {
+        /// Whether it acquires, and whether it releases.
+        order: Order,
         /// It does: of a workgroup or more, and not of the LDS alone.
         device: bool,
     },

@@ -463,7 +463,9 @@ impl Reader {
                     all();
                     Code::CmpXchg(order(LLVMGetCmpXchgSuccessOrdering(v), true))
                 }
-                LLVMFence => Code::Fence { device: self.orders_device(v) },
+                LLVMFence => {
+                    Code::Fence { order: order(LLVMGetOrdering(v), true), device: self.orders_device(v) }
+                }
                 LLVMICmp => {
                     all();
                     Code::ICmp(icmp_name(LLVMGetICmpPredicate(v)))

@@ -249,11 +249,17 @@ fn releases_are_acquired() {
     let acquire = "ld.acquire.cta.shared.b32";
     let relaxed = "ld.relaxed.cta.shared.b32";
     let red = asm("red.release.cta.shared.add.u32");
+    let [acquires, releases] =
+        ["acquire", "release"].map(|kind| format!("call void asm sideeffect \"fence.{kind}.cta;\", \"\"()"));
     for (set, read, after) in [
         (asm("st.release.cta.shared.b32"), acquire, ""),
         (red.clone(), acquire, ""),
         (format!("{fence}\n{}", asm("st.relaxed.cta.shared.b32")), acquire, ""),
+        (format!("{releases}\n{}", asm("st.relaxed.cta.shared.b32")), acquire, ""),
+        ("fence syncscope(\"block\") release\n".to_owned() + &asm("st.relaxed.cta.shared.b32"), acquire, ""),
         (red.clone(), relaxed, fence),
+        (red.clone(), relaxed, &acquires),
+        (red.clone(), relaxed, "fence syncscope(\"block\") acquire"),
         // A later relaxed operation of another kind continues the release.
         (format!("{red}\n{}", asm("red.relaxed.cta.shared.or.b32")), acquire, ""),
     ] {
@@ -264,6 +270,10 @@ fn releases_are_acquired() {
         (asm("st.relaxed.cta.shared.b32"), acquire, ""),
         (red.clone(), relaxed, ""),
         (asm("red.relaxed.cta.shared.add.u32"), acquire, fence),
+        // A fence of the other kind.
+        (format!("{acquires}\n{}", asm("st.relaxed.cta.shared.b32")), acquire, ""),
+        (red.clone(), relaxed, &releases),
+        (red.clone(), relaxed, "fence syncscope(\"block\") release"),
         // A plain strong store ends what was released before.
         (format!("{}\n{}", asm("st.release.cta.shared.b32"), asm("st.relaxed.cta.shared.b32")), acquire, ""),
     ] {

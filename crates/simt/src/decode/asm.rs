@@ -404,7 +404,7 @@ impl Decoder<'_> {
             "cp" | "mbarrier" | "tensormap" | "fence" | "bar" | "barrier" | "shfl" | "vote" | "elect"
             | "redux" | "wgmma" | "match" | "activemask" => self.ptx_sync(l, v, outputs),
             "membar" if !l.has("proxy") => {
-                self.emit(Op::Fence { device: true });
+                self.emit(Op::Fence { order: Order::BOTH, device: true });
                 Ok(())
             }
             "membar" | "griddepcontrol" | "setmaxnreg" | "nanosleep" | "prefetch" | "prefetchu"

@@ -203,8 +203,8 @@ impl<'m> Decoder<'m> {
             }
             Code::AtomicRmw(name, order) => self.atomic_rmw(name, *order, inst, args).map(Some),
             Code::CmpXchg(order) => self.compare_exchange(*order, inst, args).map(Some),
-            Code::Fence { device } => {
-                self.emit(Op::Fence { device: *device });
+            Code::Fence { order, device } => {
+                self.emit(Op::Fence { order: *order, device: *device });
                 Ok(None)
             }
             _ => Err("no access to memory".to_owned()),

@@ -14,7 +14,7 @@ pub(super) struct Needs {
 
 /// Of a kernel; `full` says whether a mask is known to name all lanes.
 pub(super) fn of(code: &[Op], full: impl Fn(Src) -> bool) -> Needs {
-    let fences = code.iter().any(|op| matches!(op, Op::Fence { .. }));
+    let fences = code.iter().any(|op| matches!(op, Op::Fence { order, .. } if order.acquire));
     let mut used = HashSet::new();
     for op in code {
         visit::visit(&mut op.clone(), &mut |_| {}, &mut |s| {

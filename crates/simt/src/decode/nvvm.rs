@@ -171,11 +171,11 @@ impl Decoder<'_> {
                 Op::WgmmaWait { keep: keep("wgmma.wait_group")?, regs: Box::new([]) }
             }
             "wgmma.fence.sync.aligned" => Op::WgmmaFence,
-            "membar.cta" | "membar.gl" | "membar.sys" => Op::Fence { device: true },
+            "membar.cta" | "membar.gl" | "membar.sys" => Op::Fence { order: Order::BOTH, device: true },
             "exit" => Op::Exit,
             _ if name.starts_with("fence.proxy.async") => Op::FenceAsync { device: !name.contains("shared") },
             _ if name.starts_with("fence.sc") || name.starts_with("fence.acq_rel") => {
-                Op::Fence { device: true }
+                Op::Fence { order: Order::BOTH, device: true }
             }
             _ => return Ok(None),
         }))

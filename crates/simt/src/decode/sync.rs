@@ -3,6 +3,7 @@
 use super::asm::{Line, Vars};
 use super::{Decoder, What};
 use crate::bytecode::*;
+use crate::ir::Order;
 use crate::ptx::Operand;
 use crate::tma::ElemType;
 use std::sync::OnceLock;
@@ -202,7 +203,10 @@ impl Decoder<'_> {
             "fence" => {
                 self.emit(match l.op.get(1).map(String::as_str) {
                     Some("proxy") if l.has("async") => Op::FenceAsync { device: !l.text.contains("shared") },
-                    Some("sc" | "acq_rel" | "acquire" | "release") => Op::Fence { device: true },
+                    Some(kind @ ("sc" | "acq_rel" | "acquire" | "release")) => {
+                        let order = Order::atomic(kind != "release", kind != "acquire");
+                        Op::Fence { order, device: true }
+                    }
                     _ => Op::Nop("fence"),
                 });
                 Ok(())

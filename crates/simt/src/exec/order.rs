@@ -8,6 +8,7 @@
 use super::memory::Place;
 use super::{Cta, Warp};
 use crate::bytecode::*;
+use crate::ir::Order;
 
 /// A location: an address of device memory, or one of shared memory with the top bit set.
 fn location(place: &Place<'_>, address: u64) -> Option<u64> {
@@ -65,22 +66,26 @@ impl<const W: usize> Cta<'_, W> {
         }
     }
 
-    pub(super) fn fence(&mut self, warp: &mut Warp<W>, device: bool) {
+    pub(super) fn fence(&mut self, warp: &mut Warp<W>, order: Order, device: bool) {
         if device {
             warp.order.fence_device();
         }
         if !self.shape.program.acquires {
             return;
         }
-        for (lanes, known) in std::mem::take(&mut warp.observed) {
-            if lanes & warp.mask != 0 {
-                warp.order.acquire(lanes, warp.live, &known);
-            } else {
-                warp.observed.push((lanes, known));
+        if order.acquire {
+            for (lanes, known) in std::mem::take(&mut warp.observed) {
+                if lanes & warp.mask != 0 {
+                    warp.order.acquire(lanes, warp.live, &known);
+                } else {
+                    warp.observed.push((lanes, known));
+                }
             }
         }
-        let mask = warp.mask;
-        warp.fences.retain(|f| f.lanes & !mask != 0);
-        warp.fences.push(warp.order.snapshot(mask));
+        if order.release {
+            let mask = warp.mask;
+            warp.fences.retain(|f| f.lanes & !mask != 0);
+            warp.fences.push(warp.order.snapshot(mask));
+        }
     }
 }

@@ -22,7 +22,7 @@ impl<const W: usize> Cta<'_, W> {
             }
             Op::ClusterArrive { relaxed } => self.meeting_arrive(warp, *relaxed),
             Op::ClusterWait => return self.meeting_wait(warp),
-            Op::Fence { device } => self.fence(warp, *device),
+            Op::Fence { order, device } => self.fence(warp, *order, *device),
             Op::WgmmaFence => warp.fence_tick = Some(warp.tick),
             Op::FenceAsync { device } => warp.order.fence_proxy(warp.mask, warp.live, *device),
             Op::CpAsync { dst, src, src_bytes } => self.cp_async(warp, dst, *src, *src_bytes),
