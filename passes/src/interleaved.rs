@@ -3,12 +3,13 @@
 //! Gates and values, pairs that a rotary embedding turns, or real and imaginary parts, lie in turns in memory: a program loads
 //! `p` and `p + 1`, where each `p` is a multiple of two elements, as two tensors of every other element. Threads then access single elements,
 //! and each sector twice; half of each if they store. One access of both, with a last dimension of two, has neighbours for vectors as
-//! wide as any.
+//! wide as any. Two such accesses, of `p` and of `p + 2`, become one of all four where each `p` is a multiple of four elements, and so on.
 
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::analysis::pointer_roots::{Arguments, PointerRoots, may_meet};
+use crate::ir_util::is_loop;
 use mlir_host::asm::Reported;
-use mlir_host::ir::{Block, Op, TensorType, Type, Value, Walk};
+use mlir_host::ir::{Attr, Block, Op, TensorType, Type, Value, Walk};
 use mlir_host::match_op;
 use mlir_host::rewrite::{IrRewriter, Rewriter};
 use mlir_host::upstream::{AddIOp, ConstantOp, ExtSIOp, MulIOp, SubIOp};
@@ -28,6 +29,12 @@ const DEPTH: usize = 16;
 /// # Errors
 /// Where an operation cannot be made.
 pub(crate) fn merge(root: Op<'_>) -> Result<(), Reported> {
+    while merge_once(root)? {}
+    Ok(())
+}
+
+/// Merges pairs of accesses; says whether there were some.
+fn merge_once(root: Op<'_>) -> Result<bool, Reported> {
     let mut blocks = Vec::new();
     root.walk(&mut |op| {
         for region in op.regions() {
@@ -39,18 +46,29 @@ pub(crate) fn merge(root: Op<'_>) -> Result<(), Reported> {
     let mut roots = PointerRoots::default();
     let pairs: Vec<_> = blocks.into_iter().flat_map(|block| pairs(block, &facts, &mut roots)).collect();
     let mut rewriter = IrRewriter::new(root.context());
+    let some = !pairs.is_empty();
     pairs.into_iter().try_for_each(|pair| match pair {
-        Pair::Loads(first, second, below) => merge_loads(first, second, below, &mut rewriter),
-        Pair::Stores(first, second, below) => merge_stores(first, second, below, &mut rewriter),
-    })
+        Pair::Loads(first, second, sides) => merge_loads(first, second, sides, &mut rewriter),
+        Pair::Stores(first, second, sides) => merge_stores(first, second, sides, &mut rewriter),
+    })?;
+    Ok(some)
 }
 
-/// Two accesses that can be one. The last says whether the first has the lower addresses.
+/// Two accesses that can be one.
 enum Pair<'c> {
     /// Where the first is.
-    Loads(LoadOp<'c>, LoadOp<'c>, bool),
+    Loads(LoadOp<'c>, LoadOp<'c>, Sides),
     /// Where the second is.
-    Stores(StoreOp<'c>, StoreOp<'c>, bool),
+    Stores(StoreOp<'c>, StoreOp<'c>, Sides),
+}
+
+/// How two accesses lie side by side.
+#[derive(Clone, Copy)]
+struct Sides {
+    /// Whether the first one has the lower addresses.
+    below: bool,
+    /// Elements that lie next to each other in each of them.
+    width: u32,
 }
 
 /// What is known of values, found out when it is asked for.
@@ -89,6 +107,7 @@ impl<'c> Facts<'c> {
         let of = |i: usize, j: usize| self.apart(one.operand(i), other.operand(j), depth);
         let both = |i: usize, j: usize| of(0, i)?.checked_add(of(1, j)?);
         match_op!(one, {
+            MakeRangeOp => Some(0),
             SplatOp | ExpandDimsOp | BroadcastOp => of(0, 0),
             ExtSIOp => self.widened(one.operand(0), other.operand(0), of(0, 0)?),
             AddIOp => both(0, 1).or_else(|| both(1, 0)),
@@ -117,16 +136,62 @@ impl<'c> Facts<'c> {
         (apart == 0 || wide || apart.abs() == 1 && self.are_multiples(below, 2)).then_some(apart)
     }
 
-    /// Whether pointers `a` and `b` to elements of one size are side by side; the result says whether `a` is below.
-    fn side_by_side(&self, a: Value<'c>, b: Value<'c>) -> Option<bool> {
-        let bits = pointee(a.ty().element())?.bits().filter(|bits| *bits >= 8 && 2 * bits <= WIDEST)?;
-        let below = match self.apart(a, b, DEPTH)? {
-            1 => true,
-            -1 => false,
-            _ => return None,
-        };
-        self.are_multiples(if below { a } else { b }, u64::from(bits / 4)).then_some(below)
+    /// Whether pointers `a` and `b` to elements of one size are side by side, in pairs that none shares with another.
+    fn side_by_side(&self, a: Value<'c>, b: Value<'c>) -> Option<Sides> {
+        let bits = pointee(a.ty().element())?.bits().filter(|bits| *bits >= 8)?;
+        let apart = self.apart(a, b, DEPTH)?;
+        let below = apart > 0;
+        let (first, width) = first_of_each(if below { a } else { b }, DEPTH);
+        let both = 2 * width * bits;
+        let fit = apart.unsigned_abs() == u64::from(width) && both <= WIDEST;
+        (fit && self.are_multiples(first, u64::from(both / 8))).then_some(Sides { below, width })
     }
+
+    /// Whether two accesses are the same but for these operands, of the same types, and nothing else is said of them.
+    fn alike(&self, one: Op<'c>, other: Op<'c>, but: &[usize]) -> bool {
+        let same = |i: usize| {
+            let (a, b) = (one.operand(i), other.operand(i));
+            if but.contains(&i) { a.ty() == b.ty() } else { self.apart(a, b, DEPTH) == Some(0) }
+        };
+        one.attrs() == other.attrs()
+            && one.num_operands() == other.num_operands()
+            && (0..one.num_operands()).all(same)
+            && one.discardable_attrs().is_empty()
+            && other.discardable_attrs().is_empty()
+    }
+}
+
+/// The first pointers of neighbours that `pointers` are, as `Doubled::both` made them, and how many neighbours each of them has.
+fn first_of_each(pointers: Value<'_>, depth: usize) -> (Value<'_>, u32) {
+    let merged = || {
+        let sum = AddPtrOp::defining(pointers)?;
+        let twice = BroadcastOp::defining(sum.ptr())?;
+        let one = ExpandDimsOp::defining(twice.src())?;
+        let single = one.src();
+        let offsets = BroadcastOp::defining(sum.offset())?.src();
+        let shape = twice.result().ty().as_tensor()?.shape();
+        let sizes = offsets.ty().as_tensor()?.shape();
+        let is_last = shape.last() == Some(&2)
+            && sizes.last() == Some(&2)
+            && sizes.iter().rev().skip(1).all(|size| *size == 1)
+            && usize::try_from(one.axis()).is_ok_and(|axis| axis + 1 == shape.len());
+        let (first, width) = first_of_each(single, depth.checked_sub(1)?);
+        (is_last && step_of(offsets, depth)? == i64::from(width)).then_some((first, 2 * width))
+    };
+    merged().unwrap_or((pointers, 1))
+}
+
+/// The step of offsets that are a range from zero, or a multiple of one.
+fn step_of(offsets: Value<'_>, depth: usize) -> Option<i64> {
+    let depth = depth.checked_sub(1)?;
+    if let Some(range) = MakeRangeOp::defining(offsets) {
+        return (range.start() == 0).then_some(1);
+    }
+    if let Some(one) = ExpandDimsOp::defining(offsets) {
+        return step_of(one.src(), depth);
+    }
+    let product = MulIOp::defining(offsets)?;
+    step_of(product.op().operand(0), depth)?.checked_mul(splat(product.op().operand(1))?)
 }
 
 /// The constant that all elements of `value` are.
@@ -138,7 +203,7 @@ fn splat(value: Value<'_>) -> Option<i64> {
     }
 }
 
-/// `value` as another one and a constant.
+/// `value` as another one and a constant, in elements for pointers.
 fn displaced(value: Value<'_>) -> (Value<'_>, i64) {
     let Some(op) = value.def_op() else { return (value, 0) };
     let by = |i: usize| splat(op.operand(i));
@@ -149,6 +214,10 @@ fn displaced(value: Value<'_>) -> (Value<'_>, i64) {
             _ => (value, 0),
         },
         SubIOp => match by(1).and_then(i64::checked_neg) {
+            Some(by) => (op.operand(0), by),
+            None => (value, 0),
+        },
+        AddPtrOp => match by(1) {
             Some(by) => (op.operand(0), by),
             None => (value, 0),
         },
@@ -164,6 +233,9 @@ struct Open<'c, A> {
 
 /// Accesses that are looked at as the first of a pair: those of a pair are close to each other.
 const MOST_OPEN: usize = 16;
+
+/// Elements of a tensor below which a store is one or two instructions of some warps: another layout for the neighbours costs more.
+const FEWEST_STORED: i64 = 128;
 
 fn push<A>(open: &mut Vec<A>, access: A) {
     if open.len() == MOST_OPEN {
@@ -186,63 +258,59 @@ fn pairs<'c>(block: Block<'c>, facts: &Facts<'c>, roots: &mut PointerRoots<'c>) 
             } else if is_of_tensors(op) {
                 let place = loads.iter().rposition(|open| {
                     let first = open.access;
-                    alike(first.op(), op, &[0]) && facts.side_by_side(first.ptr(), load.ptr()).is_some()
+                    facts.alike(first.op(), op, &[0]) && facts.side_by_side(first.ptr(), load.ptr()).is_some()
                 });
                 match place {
                     Some(place) => {
                         let first = loads.remove(place).access;
-                        let below = facts.side_by_side(first.ptr(), load.ptr());
+                        let sides = facts.side_by_side(first.ptr(), load.ptr());
                         // The lower pointer must be there already.
-                        let there = below == Some(true) || is_before(load.ptr(), first.op());
-                        found.extend(below.filter(|_| there).map(|below| Pair::Loads(first, load, below)));
+                        let there = |sides: &Sides| sides.below || is_before(load.ptr(), first.op());
+                        found.extend(sides.filter(there).map(|sides| Pair::Loads(first, load, sides)));
                     }
                     None => push(&mut loads, Open { access: load, roots: of }),
                 }
             }
         } else if let Some(store) = StoreOp::cast(op) {
+            let can_be_merged = is_of_tensors(op) && elements(op) >= FEWEST_STORED;
             let of = roots.of(store.ptr());
             loads.retain(|load| !may_meet(load.roots.as_deref(), of.as_deref()));
             let place = stores.iter().rposition(|open| {
                 let first = open.access;
-                is_of_tensors(op)
-                    && alike(first.op(), op, &[0, 1])
+                can_be_merged
+                    && facts.alike(first.op(), op, &[0, 1])
                     && facts.side_by_side(first.ptr(), store.ptr()).is_some()
             });
             let first = place.map(|place| stores.remove(place).access);
             stores.retain(|store| !may_meet(store.roots.as_deref(), of.as_deref()));
             match first {
                 Some(first) => {
-                    let below = facts.side_by_side(first.ptr(), store.ptr());
-                    found.extend(below.map(|below| Pair::Stores(first, store, below)));
+                    let sides = facts.side_by_side(first.ptr(), store.ptr());
+                    found.extend(sides.map(|sides| Pair::Stores(first, store, sides)));
                 }
                 None => push(&mut stores, Open { access: store, roots: of }),
             }
-        } else if !op.is_memory_effect_free() {
-            loads.clear();
-            stores.clear();
+        } else {
+            let touches_memory = !op.is_memory_effect_free();
+            if touches_memory || is_loop(op) {
+                loads.clear();
+            }
+            // What waits to be stored would be held meanwhile.
+            if touches_memory || op.regions().next().is_some() {
+                stores.clear();
+            }
         }
     }
     found
 }
 
-fn is_of_tensors(op: Op<'_>) -> bool {
-    op.operand(0).ty().as_tensor().is_some()
+/// Elements of the tensor that an access takes.
+fn elements(op: Op<'_>) -> i64 {
+    op.operand(0).ty().as_tensor().map_or(1, |ty| ty.shape().iter().product())
 }
 
-/// Whether two accesses are the same but for these operands, of the same types, and nothing else is said of them.
-fn alike(one: Op<'_>, other: Op<'_>, but: &[usize]) -> bool {
-    let same = |i: usize| {
-        if but.contains(&i) {
-            one.operand(i).ty() == other.operand(i).ty()
-        } else {
-            one.operand(i) == other.operand(i)
-        }
-    };
-    one.attrs() == other.attrs()
-        && one.num_operands() == other.num_operands()
-        && (0..one.num_operands()).all(same)
-        && one.discardable_attrs().is_empty()
-        && other.discardable_attrs().is_empty()
+fn is_of_tensors(op: Op<'_>) -> bool {
+    op.operand(0).ty().as_tensor().is_some()
 }
 
 /// Whether `value` is there where `op` is, in the block of which it is used.
@@ -274,14 +342,19 @@ impl<'c> Doubled<'_, 'c> {
         Ok(BroadcastOp::build(loc, one).results(&[two]).insert(self.rewriter)?.result())
     }
 
-    /// Each of `pointers`, and the next element.
-    fn both(&mut self, pointers: Value<'c>) -> Result<Value<'c>, Reported> {
+    /// Each of `pointers`, and the element that is `width` further on.
+    fn both(&mut self, pointers: Value<'c>, width: u32) -> Result<Value<'c>, Reported> {
         let pointers = self.twice(pointers)?;
         let shape = pointers.ty().as_tensor().map(|ty| ty.shape()).unwrap_or_default();
         let (loc, i32t) = (self.at.loc(), Type::int(self.at.context(), 32));
         let mut sizes = vec![2];
         let range = self.ty(&sizes, i32t)?;
         let mut range = MakeRangeOp::build(loc, 0, 2).results(&[range]).insert(self.rewriter)?.result();
+        if width > 1 {
+            let by = [("value", Attr::splat(range.ty(), Attr::int(self.at.context(), 32, width.into())))];
+            let by = self.rewriter.generic("arith.constant", loc, &[], &[range.ty()], &by)?.result(0);
+            range = self.rewriter.generic("arith.muli", loc, &[range, by], &[range.ty()], &[])?.result(0);
+        }
         while sizes.len() < shape.len() {
             sizes.insert(0, 1);
             let more = self.ty(&sizes, i32t)?;
@@ -296,13 +369,13 @@ impl<'c> Doubled<'_, 'c> {
 fn merge_loads<'c>(
     first: LoadOp<'c>,
     second: LoadOp<'c>,
-    below: bool,
+    sides: Sides,
     rewriter: &mut Rewriter<'c>,
 ) -> Result<(), Reported> {
     let at = first.op();
     rewriter.set_before(at);
     let mut make = Doubled { at, rewriter };
-    let pointers = make.both(if below { first.ptr() } else { second.ptr() })?;
+    let pointers = make.both(if sides.below { first.ptr() } else { second.ptr() }, sides.width)?;
     let mask = first.mask().map(|mask| make.twice(mask)).transpose()?;
     let other = first.other().map(|other| make.twice(other)).transpose()?;
     let shape = pointers.ty().as_tensor().map(|ty| ty.shape()).unwrap_or_default();
@@ -311,7 +384,7 @@ fn merge_loads<'c>(
     let loaded = load.results(&[ty]).insert(rewriter)?.result();
     let single = first.result().ty();
     let split = SplitOp::build(at.loc(), loaded).results(&[single, single]).insert(rewriter)?.op();
-    let (own, others) = if below { (0, 1) } else { (1, 0) };
+    let (own, others) = if sides.below { (0, 1) } else { (1, 0) };
     rewriter.replace(second.op(), &[split.result(others)]);
     rewriter.replace(at, &[split.result(own)]);
     Ok(())
@@ -320,14 +393,14 @@ fn merge_loads<'c>(
 fn merge_stores<'c>(
     first: StoreOp<'c>,
     second: StoreOp<'c>,
-    below: bool,
+    sides: Sides,
     rewriter: &mut Rewriter<'c>,
 ) -> Result<(), Reported> {
     let at = second.op();
     rewriter.set_before(at);
-    let (low, high) = if below { (first, second) } else { (second, first) };
+    let (low, high) = if sides.below { (first, second) } else { (second, first) };
     let mut make = Doubled { at, rewriter };
-    let pointers = make.both(low.ptr())?;
+    let pointers = make.both(low.ptr(), sides.width)?;
     let mask = first.mask().map(|mask| make.twice(mask)).transpose()?;
     let shape = pointers.ty().as_tensor().map(|ty| ty.shape()).unwrap_or_default();
     let ty = make.ty(&shape, low.value().ty().element())?;

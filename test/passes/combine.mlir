@@ -231,35 +231,147 @@ tt.func public @reversed_once(%x: tensor<4x2xi32>) -> (tensor<4x2xi32>, tensor<4
 
 // Every other element: one load of both, a last dimension of two.
 // CHECK-LABEL: @every_other_element
-// CHECK:       %[[P:.*]] = tt.addptr %{{.*}} : tensor<64x2x!tt.ptr<bf16>>, tensor<64x2xi32>
-// CHECK:       %[[M:.*]] = tt.broadcast %{{.*}} : tensor<64x1xi1> -> tensor<64x2xi1>
-// CHECK:       %[[X:.*]] = tt.load %[[P]], %[[M]] : tensor<64x2x!tt.ptr<bf16>>
+// CHECK:       %[[P:.*]] = tt.addptr %{{.*}} : tensor<128x2x!tt.ptr<bf16>>, tensor<128x2xi32>
+// CHECK:       %[[M:.*]] = tt.broadcast %{{.*}} : tensor<128x1xi1> -> tensor<128x2xi1>
+// CHECK:       %[[X:.*]] = tt.load %[[P]], %[[M]] : tensor<128x2x!tt.ptr<bf16>>
 // CHECK:       %[[EVEN:.*]], %[[ODD:.*]] = tt.split %[[X]]
 // CHECK:       arith.subf %[[ODD]], %[[EVEN]]
 // CHECK-NOT:   tt.store
-// CHECK:       %[[Y:.*]] = tt.join %[[EVEN]], %{{.*}} : tensor<64xbf16> -> tensor<64x2xbf16>
-// CHECK-NEXT:  tt.store %{{.*}}, %[[Y]] : tensor<64x2x!tt.ptr<bf16>>
+// CHECK:       %[[Y:.*]] = tt.join %[[EVEN]], %{{.*}} : tensor<128xbf16> -> tensor<128x2xbf16>
+// CHECK-NEXT:  tt.store %{{.*}}, %[[Y]] : tensor<128x2x!tt.ptr<bf16>>
 // CHECK-NOT:   tt.store
 // CHECK:       tt.return
 tt.func public @every_other_element(%p: !tt.ptr<bf16> {tt.divisibility = 16 : i32}, %q: !tt.ptr<bf16> {tt.divisibility = 16 : i32}, %n: i32) {
+  %two = arith.constant dense<2> : tensor<128xi32>
+  %one = arith.constant dense<1> : tensor<128xi32>
+  %range = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
+  %size = tt.splat %n : i32 -> tensor<128xi32>
+  %inside = arith.cmpi slt, %range, %size : tensor<128xi32>
+  %even = arith.muli %range, %two : tensor<128xi32>
+  %odd = arith.addi %even, %one : tensor<128xi32>
+  %ps = tt.splat %p : !tt.ptr<bf16> -> tensor<128x!tt.ptr<bf16>>
+  %p0 = tt.addptr %ps, %even : tensor<128x!tt.ptr<bf16>>, tensor<128xi32>
+  %p1 = tt.addptr %ps, %odd : tensor<128x!tt.ptr<bf16>>, tensor<128xi32>
+  %a = tt.load %p0, %inside : tensor<128x!tt.ptr<bf16>>
+  %b = tt.load %p1, %inside : tensor<128x!tt.ptr<bf16>>
+  %c = arith.subf %b, %a : tensor<128xbf16>
+  %qs = tt.splat %q : !tt.ptr<bf16> -> tensor<128x!tt.ptr<bf16>>
+  %q0 = tt.addptr %qs, %even : tensor<128x!tt.ptr<bf16>>, tensor<128xi32>
+  %q1 = tt.addptr %qs, %odd : tensor<128x!tt.ptr<bf16>>, tensor<128xi32>
+  tt.store %q1, %c : tensor<128x!tt.ptr<bf16>>
+  tt.store %q0, %a : tensor<128x!tt.ptr<bf16>>
+  tt.return
+}
+
+// -----
+
+// The next elements of the same pointers, four of them: one load of all, two last dimensions of two.
+// CHECK-LABEL: @four_neighbours
+// CHECK:       %[[P:.*]] = tt.addptr %{{.*}} : tensor<128x2x2x!tt.ptr<f32>>, tensor<128x2x2xi32>
+// CHECK:       %[[X:.*]] = tt.load %[[P]], %{{.*}} : tensor<128x2x2x!tt.ptr<f32>>
+// CHECK:       %[[LOW:.*]], %[[HIGH:.*]] = tt.split %[[X]]
+// CHECK-DAG:   %[[A:.*]], %[[B:.*]] = tt.split %[[LOW]]
+// CHECK-DAG:   %[[C:.*]], %[[D:.*]] = tt.split %[[HIGH]]
+// CHECK-NOT:   tt.load
+// CHECK-DAG:   %[[BA:.*]] = tt.join %[[B]], %[[A]]
+// CHECK-DAG:   %[[DC:.*]] = tt.join %[[D]], %[[C]]
+// CHECK:       %[[Y:.*]] = tt.join %[[BA]], %[[DC]] : tensor<128x2xf32> -> tensor<128x2x2xf32>
+// CHECK:       tt.store %{{.*}}, %[[Y]] : tensor<128x2x2x!tt.ptr<f32>>
+// CHECK-NOT:   tt.store
+// CHECK:       tt.return
+tt.func public @four_neighbours(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %q: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32) {
+  %four = arith.constant dense<4> : tensor<128xi32>
+  %one = arith.constant dense<1> : tensor<128xi32>
+  %two = arith.constant dense<2> : tensor<128xi64>
+  %three = arith.constant dense<3> : tensor<128xi32>
+  %range = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
+  %size = tt.splat %n : i32 -> tensor<128xi32>
+  %inside = arith.cmpi slt, %range, %size : tensor<128xi32>
+  %at = arith.muli %range, %four : tensor<128xi32>
+  %ps = tt.splat %p : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>
+  %p0 = tt.addptr %ps, %at : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  %p1 = tt.addptr %p0, %one : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  %p2 = tt.addptr %p0, %two : tensor<128x!tt.ptr<f32>>, tensor<128xi64>
+  %p3 = tt.addptr %p0, %three : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  %a = tt.load %p0, %inside : tensor<128x!tt.ptr<f32>>
+  %b = tt.load %p1, %inside : tensor<128x!tt.ptr<f32>>
+  %c = tt.load %p2, %inside : tensor<128x!tt.ptr<f32>>
+  %d = tt.load %p3, %inside : tensor<128x!tt.ptr<f32>>
+  %qs = tt.splat %q : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>
+  %q0 = tt.addptr %qs, %at : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  %q1 = tt.addptr %q0, %one : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  %q2 = tt.addptr %q0, %two : tensor<128x!tt.ptr<f32>>, tensor<128xi64>
+  %q3 = tt.addptr %q0, %three : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  tt.store %q0, %b : tensor<128x!tt.ptr<f32>>
+  tt.store %q1, %a : tensor<128x!tt.ptr<f32>>
+  tt.store %q2, %d : tensor<128x!tt.ptr<f32>>
+  tt.store %q3, %c : tensor<128x!tt.ptr<f32>>
+  tt.return
+}
+
+// -----
+
+// Pointers that are multiples of two elements only: what lies between two pairs may belong to the next group.
+// CHECK-LABEL: @pairs_of_pairs_that_overlap
+// CHECK:       tt.load %{{.*}} : tensor<128x2x!tt.ptr<f32>>
+// CHECK:       tt.load %{{.*}} : tensor<128x2x!tt.ptr<f32>>
+// CHECK-NOT:   x2x2x
+// CHECK:       tt.return
+tt.func public @pairs_of_pairs_that_overlap(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}) -> (tensor<128xf32>, tensor<128xf32>) {
+  %two = arith.constant dense<2> : tensor<128xi32>
+  %one = arith.constant dense<1> : tensor<128xi32>
+  %three = arith.constant dense<3> : tensor<128xi32>
+  %range = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
+  %at = arith.muli %range, %two : tensor<128xi32>
+  %ps = tt.splat %p : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>
+  %p0 = tt.addptr %ps, %at : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  %p1 = tt.addptr %p0, %one : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  %p2 = tt.addptr %p0, %two : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  %p3 = tt.addptr %p0, %three : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  %a = tt.load %p0 : tensor<128x!tt.ptr<f32>>
+  %b = tt.load %p1 : tensor<128x!tt.ptr<f32>>
+  %c = tt.load %p2 : tensor<128x!tt.ptr<f32>>
+  %d = tt.load %p3 : tensor<128x!tt.ptr<f32>>
+  %x = arith.addf %a, %b : tensor<128xf32>
+  %y = arith.addf %c, %d : tensor<128xf32>
+  tt.return %x, %y : tensor<128xf32>, tensor<128xf32>
+}
+
+// -----
+
+// Few elements, and what would wait while others are summed up, are stored as they are.
+// CHECK-LABEL: @stored_as_they_are
+// CHECK-NOT:   tt.join
+// CHECK:       tt.return
+tt.func public @stored_as_they_are(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %x: tensor<64xf32>, %y: tensor<64xf32>, %u: tensor<128x8xf32>, %v: tensor<128x8xf32>) {
   %two = arith.constant dense<2> : tensor<64xi32>
   %one = arith.constant dense<1> : tensor<64xi32>
   %range = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
-  %size = tt.splat %n : i32 -> tensor<64xi32>
-  %inside = arith.cmpi slt, %range, %size : tensor<64xi32>
-  %even = arith.muli %range, %two : tensor<64xi32>
-  %odd = arith.addi %even, %one : tensor<64xi32>
-  %ps = tt.splat %p : !tt.ptr<bf16> -> tensor<64x!tt.ptr<bf16>>
-  %p0 = tt.addptr %ps, %even : tensor<64x!tt.ptr<bf16>>, tensor<64xi32>
-  %p1 = tt.addptr %ps, %odd : tensor<64x!tt.ptr<bf16>>, tensor<64xi32>
-  %a = tt.load %p0, %inside : tensor<64x!tt.ptr<bf16>>
-  %b = tt.load %p1, %inside : tensor<64x!tt.ptr<bf16>>
-  %c = arith.subf %b, %a : tensor<64xbf16>
-  %qs = tt.splat %q : !tt.ptr<bf16> -> tensor<64x!tt.ptr<bf16>>
-  %q0 = tt.addptr %qs, %even : tensor<64x!tt.ptr<bf16>>, tensor<64xi32>
-  %q1 = tt.addptr %qs, %odd : tensor<64x!tt.ptr<bf16>>, tensor<64xi32>
-  tt.store %q1, %c : tensor<64x!tt.ptr<bf16>>
-  tt.store %q0, %a : tensor<64x!tt.ptr<bf16>>
+  %at = arith.muli %range, %two : tensor<64xi32>
+  %ps = tt.splat %p : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+  %p0 = tt.addptr %ps, %at : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+  %p1 = tt.addptr %p0, %one : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+  tt.store %p0, %x : tensor<64x!tt.ptr<f32>>
+  tt.store %p1, %y : tensor<64x!tt.ptr<f32>>
+  %ltwo = arith.constant dense<2> : tensor<128xi32>
+  %lone = arith.constant dense<1> : tensor<128xi32>
+  %lrange = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
+  %lat = arith.muli %lrange, %ltwo : tensor<128xi32>
+  %lps = tt.splat %p : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>
+  %lp0 = tt.addptr %lps, %lat : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  %lp1 = tt.addptr %lp0, %lone : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  %a = "tt.reduce"(%u) <{axis = 1 : i32}> ({
+  ^bb0(%l: f32, %r: f32):
+    %s = arith.addf %l, %r : f32
+    tt.reduce.return %s : f32
+  }) : (tensor<128x8xf32>) -> tensor<128xf32>
+  tt.store %lp0, %a : tensor<128x!tt.ptr<f32>>
+  %b = "tt.reduce"(%v) <{axis = 1 : i32}> ({
+  ^bb0(%l: f32, %r: f32):
+    %s = arith.addf %l, %r : f32
+    tt.reduce.return %s : f32
+  }) : (tensor<128x8xf32>) -> tensor<128xf32>
+  tt.store %lp1, %b : tensor<128x!tt.ptr<f32>>
   tt.return
 }
 
