@@ -542,7 +542,7 @@ fn cost_per_element(access: &Access<'_>, held: u64, lanes: u64, target: Option<&
         _ if access.facts.usual > 1 => together,
         _ if access.facts.packed() > 1 => (lanes * held * access.facts.stride_bits).div_ceil(256),
         Some(stride) => (lanes * held).saturating_mul(stride).div_ceil(32),
-        None if plans::is_atomic(access.op) => (together.min(apart) + apart) / 2,
+        None if plans::writes(access.op) => (together.min(apart) + apart) / 2,
         None => apart,
     };
     let sectors = together.clamp(1, apart);
