@@ -74,3 +74,28 @@ tt.func @rows_of_any_width(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %q: !t
   tt.store %to, %value : tensor<1024x!tt.ptr<f32>>
   tt.return
 }
+
+// -----
+
+// Places that a scan gives, as in a sort by digits: nobody knows them, and neighbours are as likely neighbours in memory as not, where lanes
+// that hold neighbours write whole sectors. Threads with eight neighbours each would save shuffles, and write each sector eight times.
+// CHECK: #[[LANES:.*]] = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// CHECK-LABEL: @places_by_scan
+// CHECK: tt.store %{{.*}} : tensor<1024x!tt.ptr<i32>, #[[LANES]]>
+tt.func @places_by_scan(%keys: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %out: !tt.ptr<i32> {tt.divisibility = 16 : i32}) {
+  %one = arith.constant dense<1> : tensor<1024xi32>
+  %range = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32>
+  %ks = tt.splat %keys : !tt.ptr<i32> -> tensor<1024x!tt.ptr<i32>>
+  %ka = tt.addptr %ks, %range : tensor<1024x!tt.ptr<i32>>, tensor<1024xi32>
+  %key = tt.load %ka : tensor<1024x!tt.ptr<i32>>
+  %bit = arith.andi %key, %one : tensor<1024xi32>
+  %place = "tt.scan"(%bit) <{axis = 0 : i32, reverse = false}> ({
+  ^bb0(%a: i32, %b: i32):
+    %sum = arith.addi %a, %b : i32
+    tt.scan.return %sum : i32
+  }) : (tensor<1024xi32>) -> tensor<1024xi32>
+  %os = tt.splat %out : !tt.ptr<i32> -> tensor<1024x!tt.ptr<i32>>
+  %oa = tt.addptr %os, %place : tensor<1024x!tt.ptr<i32>>, tensor<1024xi32>
+  tt.store %oa, %key : tensor<1024x!tt.ptr<i32>>
+  tt.return
+}
