@@ -147,7 +147,7 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.threads-per-warp" = 32 : i32,
   }
 
   // Elements of a tensor are not ordered among themselves: a thread that accesses several orders them by two fences, if it
-  // accesses any, and none of the accesses waits.
+  // accesses any, and none of the accesses waits. The second one does, since nobody waits for what reductions give.
   // CHECK-LABEL: llvm.func {{.*}}@several
   // CHECK: %[[TWO:.*]] = llvm.or %[[FIRST:.*]], %[[SECOND:.*]] : i1
   // CHECK: %[[THREE:.*]] = llvm.or %[[TWO]], %[[THIRD:.*]] : i1
@@ -162,7 +162,7 @@ module attributes {"ttg.num-warps" = 1 : i32, "ttg.threads-per-warp" = 32 : i32,
   // CHECK: red.global.gpu.relaxed.add.f32 {{.*}}, %[[THIRD]] :
   // CHECK: red.global.gpu.relaxed.add.f32 {{.*}}, %[[FOURTH]] :
   // CHECK: llvm.cond_br %[[ANY]]
-  // CHECK: llvm.fence syncscope("device") acquire
+  // CHECK: llvm.fence syncscope("device") acq_rel
   // CHECK: llvm.nvvm.bar.warp.sync
   tt.func private @several(%p: tensor<128x!tt.ptr<f32>, #four>, %x: tensor<128xf32, #four>, %m: tensor<128xi1, #four>) {
     %0 = tt.atomic_rmw fadd, acq_rel, gpu, %p, %x, %m : (tensor<128x!tt.ptr<f32>, #four>, tensor<128xf32, #four>, tensor<128xi1, #four>) -> tensor<128xf32, #four>

@@ -198,7 +198,9 @@ fn access<'c>(l: &mut Lower<'_, 'c>, op: Op<'c>, request: &Request<'c>) -> Lower
     }
     as_costed(&l.emit.take_global_accesses(), &plan)?;
     if let Some(acts) = fences.filter(|_| acquires(sem)) {
-        l.target.fence(&mut l.emit, acts, MemSemantic::Acquire, request.scope)?;
+        // A reduction gives its thread nothing, so that a fence that only acquires does not wait for it.
+        let order = if wants { MemSemantic::Acquire } else { MemSemantic::AcquireRelease };
+        l.target.fence(&mut l.emit, acts, order, request.scope)?;
     }
     let old = match wants {
         true => plan.copies.iter().map(|register| old.get(*register as usize).copied().flatten()).collect(),

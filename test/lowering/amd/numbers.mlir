@@ -75,7 +75,7 @@ tt.func private @atomics(%p: tensor<64x!tt.ptr<f32>, #one>, %x: tensor<64xf32, #
 // CHECK-LABEL: llvm.func amdgpu_kernelcc @several(
 // CHECK:         llvm.fence syncscope("agent") release
 // CHECK-COUNT-4: llvm.atomicrmw fadd %{{.*}}, %{{.*}} syncscope("agent") monotonic
-// CHECK:         llvm.fence syncscope("agent") acquire
+// CHECK:         llvm.fence syncscope("agent") acq_rel
 // CHECK:         llvm.store
 // Nobody sees what is acquired last.
 // CHECK:         llvm.fence syncscope("agent") release
