@@ -49,6 +49,23 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     }
     tt.return
   }
+  // Another block may follow.
+  // CHECK-LABEL: llvm.func {{.*}}@last_of_block
+  // CHECK: nvvm.barrier0
+  // CHECK: atom.global.gpu.acq_rel.add.u32
+  // CHECK: nvvm.barrier0
+  // CHECK: llvm.load
+  tt.func @last_of_block(%p: !tt.ptr<i32>, %x: i32, %a: i1, %q: !tt.ptr<i32>) {
+    %0 = tt.atomic_rmw add, acq_rel, gpu, %p, %x, %a : (!tt.ptr<i32>, i32, i1) -> i32
+    cf.cond_br %a, ^bb1, ^bb2
+  ^bb1:
+    tt.return
+  ^bb2:
+    %v = tt.load %q : !tt.ptr<i32>
+    %1 = arith.addi %v, %x : i32
+    tt.store %q, %1 : !tt.ptr<i32>
+    tt.return
+  }
   // CHECK-LABEL: llvm.func {{.*}}@last_of_loop
   // CHECK: nvvm.barrier0
   // CHECK: atom.global.gpu.acq_rel.add.u32

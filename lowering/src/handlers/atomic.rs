@@ -112,8 +112,10 @@ fn wait_for_program(l: &mut Lower<'_, '_>) -> Lowered<()> {
 
 /// Whether a kernel does nothing after `op` that other threads could see, or that could see what they do.
 fn is_last(op: Op<'_>) -> bool {
+    // Another block may follow one that ends in a branch.
+    let leaves = |op: Op<'_>| !op.is_pure() || op.successors().len() > 0;
     let mut last = op;
-    while std::iter::successors(last.next(), |op| op.next()).all(Op::is_pure) {
+    while !std::iter::successors(last.next(), |op| op.next()).any(leaves) {
         match last.parent() {
             Some(parent) if IfOp::cast(parent).is_some() => last = parent,
             parent => return parent.is_some_and(|op| FuncOp::cast(op).is_some() && !is_private(op)),
