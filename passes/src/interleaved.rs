@@ -128,12 +128,13 @@ impl<'c> Facts<'c> {
         })
     }
 
-    /// How far apart two numbers are with more bits that are `apart` with theirs, where the sum may overflow. From an even number to
-    /// the next one it does not.
+    /// How far apart two numbers are with more bits that are `apart` with theirs, where the sum may overflow. From a multiple of a
+    /// power of two to less than the next one it does not.
     fn widened(&self, a: Value<'c>, b: Value<'c>, apart: i64) -> Option<i64> {
         let wide = a.ty().element().int_bits() == Some(64);
         let below = if apart < 0 { b } else { a };
-        (apart == 0 || wide || apart.abs() == 1 && self.are_multiples(below, 2)).then_some(apart)
+        let next = apart.unsigned_abs().checked_add(1)?.checked_next_power_of_two()?;
+        (apart == 0 || wide || self.are_multiples(below, next)).then_some(apart)
     }
 
     /// Whether pointers `a` and `b` to elements of one size are side by side, in pairs that none shares with another.

@@ -311,6 +311,37 @@ tt.func public @four_neighbours(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %
 
 // -----
 
+// Offsets of 32 bits that are added before: from a multiple of four to the next three numbers none overflows.
+// CHECK-LABEL: @four_offsets
+// CHECK:       tt.load %{{.*}} : tensor<128x2x2x!tt.ptr<f32>>
+// CHECK-NOT:   tt.load
+// CHECK:       tt.return
+tt.func public @four_offsets(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}) -> (tensor<128xf32>, tensor<128xf32>) {
+  %four = arith.constant dense<4> : tensor<128xi32>
+  %one = arith.constant dense<1> : tensor<128xi32>
+  %two = arith.constant dense<2> : tensor<128xi32>
+  %three = arith.constant dense<3> : tensor<128xi32>
+  %range = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
+  %at = arith.muli %range, %four : tensor<128xi32>
+  %at1 = arith.addi %at, %one : tensor<128xi32>
+  %at2 = arith.addi %at, %two : tensor<128xi32>
+  %at3 = arith.addi %at, %three : tensor<128xi32>
+  %ps = tt.splat %p : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>
+  %p0 = tt.addptr %ps, %at : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  %p1 = tt.addptr %ps, %at1 : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  %p2 = tt.addptr %ps, %at2 : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  %p3 = tt.addptr %ps, %at3 : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+  %a = tt.load %p0 : tensor<128x!tt.ptr<f32>>
+  %b = tt.load %p1 : tensor<128x!tt.ptr<f32>>
+  %c = tt.load %p2 : tensor<128x!tt.ptr<f32>>
+  %d = tt.load %p3 : tensor<128x!tt.ptr<f32>>
+  %x = arith.addf %a, %b : tensor<128xf32>
+  %y = arith.addf %c, %d : tensor<128xf32>
+  tt.return %x, %y : tensor<128xf32>, tensor<128xf32>
+}
+
+// -----
+
 // Pointers that are multiples of two elements only: what lies between two pairs may belong to the next group.
 // CHECK-LABEL: @pairs_of_pairs_that_overlap
 // CHECK:       tt.load %{{.*}} : tensor<128x2x!tt.ptr<f32>>
