@@ -1,11 +1,13 @@
 //! Emits operations of the `llvm` and `nvvm` dialects at the end of a block.
 
+use crate::handlers::llvm_order;
 use crate::lines::Lines;
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Attr, Block, Context, FloatKind, Loc, Op, Type, Value};
 use mlir_host::rewrite::create;
 use std::cell::RefCell;
+use ttopt_dialect::tt::enums::MemSemantic;
 
 /// Why the lowering of a module stops.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -762,6 +764,16 @@ impl<'c> Emit<'c> {
         self.br(done, &results, None)?;
         self.set_block(done);
         Ok(done.args().collect())
+    }
+    /// A fence of the threads of a scope, as LLVM calls it, with further attributes.
+    pub fn fence(&mut self, order: MemSemantic, scope: &str, more: &[(&str, Attr<'c>)]) -> Lowered<()> {
+        let mut attrs = vec![
+            ("ordering", Attr::int(self.ctx, 64, llvm_order(order))),
+            ("syncscope", Attr::string(self.ctx, scope)),
+        ];
+        attrs.extend_from_slice(more);
+        self.op("llvm.fence", &[], &[], &attrs)?;
+        Ok(())
     }
     /// Branches on a condition.
     pub fn cond_br(

@@ -1,13 +1,12 @@
 //! What differs between hardware targets.
 
 use crate::emit::{Emit, Lowered, unsupported};
-use crate::handlers::llvm_order;
 use crate::lower::Handler;
 use linear_layout::plan::{
     DotType, MatrixInstruction, MemoryInstruction, ShuffleInstruction, VectorPlan, WarpCombine,
 };
 use linear_layout::target::TargetDesc;
-use mlir_host::ir::{Attr, FloatKind, Type, Value};
+use mlir_host::ir::{FloatKind, Type, Value};
 use smallvec::SmallVec;
 use ttopt_dialect::tt;
 use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
@@ -524,12 +523,8 @@ pub trait Target {
         order: MemSemantic,
         scope: MemSyncScope,
     ) -> Lowered<()> {
-        let ctx = e.context();
-        let attrs = [
-            ("ordering", Attr::int(ctx, 64, llvm_order(order))),
-            ("syncscope", Attr::string(ctx, self.sync_scope(scope))),
-        ];
-        e.guarded(acts, &[], |e| e.op("llvm.fence", &[], &[], &attrs).map(|_| Vec::new()))?;
+        let scope = self.sync_scope(scope);
+        e.guarded(acts, &[], |e| e.fence(order, scope, &[]).map(|()| Vec::new()))?;
         Ok(())
     }
     /// The clock that atomic polls measure their timeout by, in nanoseconds, an `i64`.

@@ -148,6 +148,22 @@ impl<'c> Facts<'c> {
         (fit && self.are_multiples(first, u64::from(both / 8))).then_some(Sides { below, width })
     }
 
+    /// The last access of `open` that `op`, of the same kind, can be merged with: its place there, and how the two lie.
+    fn beside<A: Copy>(
+        &self,
+        open: &[Open<'c, A>],
+        op_of: impl Fn(A) -> Op<'c>,
+        op: Op<'c>,
+        but: &[usize],
+    ) -> Option<(usize, Sides)> {
+        open.iter().enumerate().rev().find_map(|(place, open)| {
+            let first = op_of(open.access);
+            let sides =
+                self.alike(first, op, but).then(|| self.side_by_side(first.operand(0), op.operand(0)))?;
+            Some((place, sides?))
+        })
+    }
+
     /// Whether two accesses are the same but for these operands, of the same types, and nothing else is said of them.
     fn alike(&self, one: Op<'c>, other: Op<'c>, but: &[usize]) -> bool {
         let same = |i: usize| {
@@ -257,17 +273,13 @@ fn pairs<'c>(block: Block<'c>, facts: &Facts<'c>, roots: &mut PointerRoots<'c>) 
                 stores.clear();
                 loads.clear();
             } else if is_of_tensors(op) {
-                let place = loads.iter().rposition(|open| {
-                    let first = open.access;
-                    facts.alike(first.op(), op, &[0]) && facts.side_by_side(first.ptr(), load.ptr()).is_some()
-                });
-                match place {
-                    Some(place) => {
+                match facts.beside(&loads, LoadOp::op, op, &[0]) {
+                    Some((place, sides)) => {
                         let first = loads.remove(place).access;
-                        let sides = facts.side_by_side(first.ptr(), load.ptr());
                         // The lower pointer must be there already.
-                        let there = |sides: &Sides| sides.below || is_before(load.ptr(), first.op());
-                        found.extend(sides.filter(there).map(|sides| Pair::Loads(first, load, sides)));
+                        if sides.below || is_before(load.ptr(), first.op()) {
+                            found.push(Pair::Loads(first, load, sides));
+                        }
                     }
                     None => push(&mut loads, Open { access: load, roots: of }),
                 }
@@ -276,19 +288,11 @@ fn pairs<'c>(block: Block<'c>, facts: &Facts<'c>, roots: &mut PointerRoots<'c>) 
             let can_be_merged = is_of_tensors(op) && elements(op) >= FEWEST_STORED;
             let of = roots.of(store.ptr());
             loads.retain(|load| !may_meet(load.roots.as_deref(), of.as_deref()));
-            let place = stores.iter().rposition(|open| {
-                let first = open.access;
-                can_be_merged
-                    && facts.alike(first.op(), op, &[0, 1])
-                    && facts.side_by_side(first.ptr(), store.ptr()).is_some()
-            });
-            let first = place.map(|place| stores.remove(place).access);
+            let beside = if can_be_merged { facts.beside(&stores, StoreOp::op, op, &[0, 1]) } else { None };
+            let first = beside.map(|(place, sides)| (stores.remove(place).access, sides));
             stores.retain(|store| !may_meet(store.roots.as_deref(), of.as_deref()));
             match first {
-                Some(first) => {
-                    let sides = facts.side_by_side(first.ptr(), store.ptr());
-                    found.extend(sides.map(|sides| Pair::Stores(first, store, sides)));
-                }
+                Some((first, sides)) => found.push(Pair::Stores(first, store, sides)),
                 None => push(&mut stores, Open { access: store, roots: of }),
             }
         } else {

@@ -48,9 +48,9 @@ const MOST_SPARE: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fences {
     /// It has none, or nothing hangs on it.
-    None,
+    Absent,
     /// It has some.
-    Some,
+    Present,
 }
 
 /// Does `work` with what makes code for a target, as in `ttg.target`: a machine that made code before, where there is one.
@@ -95,7 +95,7 @@ fn target_machine(name: &str, fences: Fences) -> Result<TargetMachine> {
     // (PTX ISA, mma, fence, ld, st). Older assemblers read text that says no more than it needs.
     let features = match capability {
         100.. => "+ptx88",
-        90.. if fences == Fences::Some => "+ptx86",
+        90.. if fences == Fences::Present => "+ptx86",
         89.. => "+ptx84",
         _ => "+ptx83",
     };
@@ -976,7 +976,7 @@ mod tests {
     /// What is tried on `target` where code spills so many registers as `count` says, what is kept, and what that spills.
     fn tried(target: &str, count: impl Fn(&[Saving]) -> u64) -> (Vec<Attempt>, Attempt, u64) {
         let code = |count: u64| format!(".vgpr_spill_count: {count}\n").into_bytes();
-        let machine = target_machine(target, Fences::None).unwrap();
+        let machine = target_machine(target, Fences::Absent).unwrap();
         let mut all = Vec::new();
         let (kept, best) = with_least_spills(code(count(&[])), &machine, false, 1, |attempt| {
             all.push(attempt.clone());
@@ -1003,7 +1003,7 @@ mod tests {
 
     #[test]
     fn accesses_are_not_spread_where_that_spills() {
-        let machine = target_machine("hip:gfx950", Fences::None).unwrap();
+        let machine = target_machine("hip:gfx950", Fences::Absent).unwrap();
         let code = |attempt: &[Saving]| {
             let count = if attempt.contains(&Saving::NotSpread) { 0 } else { 9 };
             format!(".vgpr_spill_count: {count}\n").into_bytes()
@@ -1032,7 +1032,7 @@ mod tests {
 
     #[test]
     fn scalars_are_computed_again_where_scalar_registers_are_spilled() {
-        let machine = target_machine("hip:gfx942", Fences::None).unwrap();
+        let machine = target_machine("hip:gfx942", Fences::Absent).unwrap();
         let spilling = |key: &str| format!(".{key}: 9\n").into_bytes();
         let mut tried = Vec::new();
         for key in ["vgpr_spill_count", "sgpr_spill_count"] {
@@ -1049,7 +1049,7 @@ mod tests {
 
     #[test]
     fn long_code_and_little_that_is_spilled_are_tried_in_fewer_ways() {
-        let machine = target_machine("hip:gfx942", Fences::None).unwrap();
+        let machine = target_machine("hip:gfx942", Fences::Absent).unwrap();
         let tries = |said: &str, length: usize| {
             let mut tries = Vec::new();
             let code = format!("{said}\n").into_bytes();
@@ -1103,7 +1103,7 @@ mod tests {
     /// How many instructions of these kinds the loop of `ROWS` has.
     fn scalars_in_loop(kinds: &[&str], saving: Option<Saving>) -> Vec<usize> {
         let attempt: Attempt = saving.into_iter().collect();
-        let code = with_machine("hip:gfx1100", Fences::None, |machine| {
+        let code = with_machine("hip:gfx1100", Fences::Absent, |machine| {
             Ok(made(machine, ROWS, &attempt, Output::Assembly))
         });
         let code = String::from_utf8(code.unwrap()).unwrap();
@@ -1117,7 +1117,7 @@ mod tests {
         let other = ROWS.replace("rows", "lines").replace("77", "78").replace("volatile", "");
         for output in [Output::Assembly, Output::Object] {
             let code = |ir: &[&str]| {
-                let machine = Spare(target_machine("hip:gfx90a", Fences::None).unwrap());
+                let machine = Spare(target_machine("hip:gfx90a", Fences::Absent).unwrap());
                 let all: Vec<_> = ir.iter().map(|ir| made(&machine.0, ir, &Attempt::new(), output)).collect();
                 all.last().cloned()
             };

@@ -315,8 +315,8 @@ impl<'c> Compilation<'_, 'c> {
     fn fences(&self, target: &TargetDesc) -> codegen::Fences {
         let stops = |op| if LlvmFenceOp::cast(op).is_some() { Walk::Stop } else { Walk::Advance };
         match target.vendor == Vendor::Nvidia && as_op(&self.module).walk(&mut |op| stops(op)) == Walk::Stop {
-            true => codegen::Fences::Some,
-            false => codegen::Fences::None,
+            true => codegen::Fences::Present,
+            false => codegen::Fences::Absent,
         }
     }
 

@@ -307,7 +307,7 @@ mod tests {
         let buffer = MemoryBuffer::create_from_memory_range_copy(calls.as_bytes(), "calls");
         let module = context.create_module_from_ir(buffer).unwrap();
         let target = TargetDesc::parse(name).unwrap();
-        with_machine(name, Fences::None, |machine| link(&module, machine, &target, companions)).unwrap();
+        with_machine(name, Fences::Absent, |machine| link(&module, machine, &target, companions)).unwrap();
         module.print_to_string().to_string()
     }
 

@@ -16,7 +16,6 @@ mod tdm;
 mod waits;
 
 use crate::emit::{Emit, Lowered, internal, unsupported};
-use crate::handlers::llvm_order;
 use crate::lower::SHARED_MEMORY;
 use crate::target::{
     Access, AsmRegisters, Assertion, AsyncCopies, AtomicAccess, BarrierMemory, BlockScales, Clusters,
@@ -69,16 +68,12 @@ const AXES: [&str; 3] = ["x", "y", "z"];
 /// A fence of the threads of a workgroup. One that only orders the LDS does not wait for global memory (LLVM, "Memory
 /// Model Relaxation Annotations", `amdgpu-synchronize-as`).
 fn fence<'c>(e: &mut Emit<'c>, scope: &str, order: MemSemantic, memory: BarrierMemory) -> Lowered<()> {
-    let ctx = e.context();
-    let mut attrs =
-        vec![("ordering", Attr::int(ctx, 64, llvm_order(order))), ("syncscope", Attr::string(ctx, scope))];
-    if memory == BarrierMemory::Shared {
-        let local = "#llvm.mmra_tag<\"amdgpu-synchronize-as\":\"local\">";
-        let Some(local) = Attr::parse(ctx, local) else { return internal("cannot make a tag") };
-        attrs.push(("llvm.mmra", local));
+    if memory != BarrierMemory::Shared {
+        return e.fence(order, scope, &[]);
     }
-    e.op("llvm.fence", &[], &[], &attrs)?;
-    Ok(())
+    let local = "#llvm.mmra_tag<\"amdgpu-synchronize-as\":\"local\">";
+    let Some(local) = Attr::parse(e.context(), local) else { return internal("cannot make a tag") };
+    e.fence(order, scope, &[("llvm.mmra", local)])
 }
 
 impl Target for Amd {
@@ -391,7 +386,7 @@ impl Target for Amd {
         scope: MemSyncScope,
     ) -> Lowered<()> {
         // A wave that has nothing to order waits for nothing: it costs less than a branch around it.
-        fence(e, self.sync_scope(scope), order, BarrierMemory::All)
+        e.fence(order, self.sync_scope(scope), &[])
     }
     fn nanoseconds<'c>(&self, e: &mut Emit<'c>) -> Lowered<Value<'c>> {
         // The clock runs at 100 MHz (CDNA3 ISA, S_MEMREALTIME).
