@@ -12,6 +12,8 @@
 //! dimension, or meet what was loaded for some of the dimensions and is repeated along the others, warps are placed so
 //! that this costs least.
 
+mod stencils;
+
 use crate::analysis::axis_info::AxisInfoAnalysis;
 use crate::choice::{Candidate, Choice, Unit};
 use crate::ir_util::{
@@ -68,6 +70,8 @@ struct Access<'c> {
     is_crowded: bool,
     /// Whether single elements that the loads of its loop give, each in a register of its own, take many of a thread's.
     is_scattered: bool,
+    /// Whether it is of a stencil, to whose rows the loop moves it.
+    is_stencil: bool,
 }
 
 fn run(module: Op<'_>, options: &Options) -> PassResult {
@@ -77,6 +81,7 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let mut accesses: Vec<Access<'_>> =
         ops.iter().filter_map(|op| access(*op, &analysis, &layouts.machine)).collect();
     find_crowds(&mut accesses, &layouts.machine);
+    stencils::find(&mut accesses, &ops, &layouts.machine);
     let (groups, mut work) = groups(&ops, &accesses, layouts.machine.target.as_ref());
     if let Some(target) = &layouts.machine.target {
         find_equal(&accesses, &groups, &mut work, &analysis, target);
@@ -150,7 +155,17 @@ fn access<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, machine: &Machine) ->
     let most = machine.target.as_ref().map_or(1, |target| plans::most_elems(op, target));
     let (vector, limit) = if vector <= most { (vector, limit) } else { (most, Limit::Atomic) };
     let masked_from = plans::masked_coordinates(op, analysis);
-    Some(Access { op, shape, facts, vector, limit, masked_from, is_crowded: false, is_scattered: false })
+    Some(Access {
+        op,
+        shape,
+        facts,
+        vector,
+        limit,
+        masked_from,
+        is_crowded: false,
+        is_scattered: false,
+        is_stencil: false,
+    })
 }
 
 /// The layout in which one access, of which `facts` are known, takes the fewest instructions and lines.
@@ -164,8 +179,17 @@ pub(crate) fn layout_alone<'c>(
 ) -> Result<Attr<'c>, String> {
     let shape = op.operand(0).ty().as_tensor().map(TensorType::shape).ok_or("accesses no tensor")?;
     let (vector, limit) = facts.vector(layouts.machine.vector_bits());
-    let access =
-        Access { op, shape, facts, vector, limit, masked_from: None, is_crowded: false, is_scattered: false };
+    let access = Access {
+        op,
+        shape,
+        facts,
+        vector,
+        limit,
+        masked_from: None,
+        is_crowded: false,
+        is_scattered: false,
+        is_stencil: false,
+    };
     let work = Work::default();
     layout_for(&access, group_vector(&[&access], &work, layouts), &work, layouts)
 }
@@ -618,9 +642,8 @@ fn group_vectors(
     work: &Work<'_>,
     machine: &Machine,
 ) -> impl Iterator<Item = u64> + use<> {
-    let widest = members
-        .iter()
-        .map(|access| access.vector.max(access.facts.packed()).max(most_apart(access, machine)));
+    let apart = |access: &Access<'_>| most_apart(access, !work.reduces(), machine);
+    let widest = members.iter().map(|access| access.vector.max(access.facts.packed()).max(apart(access)));
     let widest = widest.max().unwrap_or(1);
     let met = work.repeated.iter().map(|load| load.vector).max().filter(|_| widest == 1);
     powers_up_to(met.unwrap_or(widest))
@@ -679,14 +702,23 @@ fn elements_each(access: &Access<'_>, machine: &Machine) -> u64 {
 /// Places of which a thread keeps addresses with ease.
 const MOST_PLACES: u64 = 32;
 
+/// Places of which a thread computes addresses in each iteration with ease: the addresses of a stencil, whose loads hit the L1, take as
+/// long as what is done with the elements.
+const MANY_PLACES: u64 = 8;
+
+/// Whether only masks or their alignment keep elements that a load takes apart.
+fn is_apart(access: &Access<'_>) -> bool {
+    LoadOp::cast(access.op).is_some() && access.vector < access.facts.contiguous
+}
+
 /// Neighbours in memory up to which threads may hold more than they access at once, where only masks or their alignment keep elements
-/// apart: 16 bytes where threads would keep addresses of too many places otherwise, since neighbours have one address; those of a register
-/// where single elements take too many of these.
-fn most_apart(access: &Access<'_>, machine: &Machine) -> u64 {
+/// apart: 16 bytes where threads would have addresses of too many places otherwise, since neighbours have one address, in crowded loops and
+/// in stencils whose values `stay` in the threads; those of a register where single elements take too many of these.
+fn most_apart(access: &Access<'_>, stay: bool, machine: &Machine) -> u64 {
     let AccessFacts { contiguous, bytes, .. } = &access.facts;
-    if LoadOp::cast(access.op).is_none() || access.vector >= *contiguous {
+    if !is_apart(access) {
         1
-    } else if access.is_crowded && places(access, 1, machine) > MOST_PLACES {
+    } else if access.is_crowded && places(access, 1, machine) > MOST_PLACES || access.is_stencil && stay {
         (4 * REGISTER / bytes).clamp(1, *contiguous)
     } else if access.is_scattered && singles(access, machine) > 0 {
         (REGISTER / bytes).clamp(1, *contiguous)

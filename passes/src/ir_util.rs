@@ -6,12 +6,16 @@ use mlir_host::asm::Reported;
 pub use mlir_host::flow::{for_each_edge, incoming, is_loop};
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Attr, Block, Loc, Op, Region, TensorType, Type, Value, Walk};
+use mlir_host::is_one_of;
 use mlir_host::rewrite::{IrRewriter, Rewriter, create, new_region};
-use mlir_host::upstream::{ConstantOp, ForOp};
+use mlir_host::upstream::{ConstantOp, ForOp, WhileOp};
 use smallvec::SmallVec;
 use std::collections::HashSet;
 use ttopt_dialect::interfaces::{Dot, MmaV5};
-use ttopt_dialect::tt::ops::{FuncOp, GetNumProgramsOp, GetProgramIdOp};
+use ttopt_dialect::tt::ops::{
+    AssertOp, AtomicRmwOp, DescriptorGatherOp, DescriptorLoadOp, DescriptorReduceOp, DescriptorScatterOp,
+    DescriptorStoreOp, FuncOp, GetNumProgramsOp, GetProgramIdOp, LoadOp, MakeTensorDescOp, PrintOp, StoreOp,
+};
 use ttopt_dialect::ttg::ops::{ConvertLayoutOp, LocalAllocOp, is_memdesc_view};
 use ttopt_dialect::ttg::types::MemDescType;
 
@@ -432,4 +436,35 @@ pub fn fills_constant_buffer(op: Op<'_>) -> bool {
     LocalAllocOp::cast(op).is_some_and(|alloc| {
         alloc.src().is_some() && MemDescType::cast(alloc.result().ty()).is_some_and(|ty| !ty.mutable())
     })
+}
+
+/// Whether `op` cannot let programs know of each other's order.
+pub fn is_alone(op: Op<'_>) -> bool {
+    if WhileOp::cast(op).is_some() {
+        return false;
+    }
+    if let Some(load) = LoadOp::cast(op) {
+        return !load.is_volatile();
+    }
+    if AtomicRmwOp::cast(op).is_some() {
+        return op.results().all(Value::is_unused);
+    }
+    let accesses = is_one_of!(
+        op,
+        StoreOp
+            | MakeTensorDescOp
+            | DescriptorLoadOp
+            | DescriptorGatherOp
+            | DescriptorStoreOp
+            | DescriptorScatterOp
+            | DescriptorReduceOp
+            | PrintOp
+            | AssertOp
+    );
+    accesses || is_quiet(op)
+}
+
+/// Whether `op` itself does nothing to memory: control flow, whatever is in it, or arithmetic.
+pub fn is_quiet(op: Op<'_>) -> bool {
+    op.num_regions() > 0 || op.is_memory_effect_free() || op.next().is_none()
 }

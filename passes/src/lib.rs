@@ -82,6 +82,7 @@ pub mod pipeline;
 pub mod plain_operations;
 pub mod plans;
 pub mod reduce_data_duplication;
+pub mod relaxed_atomics;
 pub mod remove_layout_conversions;
 pub mod reorder_broadcast;
 pub mod reorder_instructions;
@@ -112,6 +113,7 @@ pub static PASSES: &[&PassDef] = &[
     &reorder_broadcast::TRITON_REORDER_BROADCAST,
     &loop_unroll::TRITON_LOOP_UNROLL,
     &order_programs::TRITON_ORDER_PROGRAMS,
+    &relaxed_atomics::TRITON_RELAX_ATOMICS,
     &loop_invariant::TRITON_LICM,
     &loop_aware_cse::TRITON_LOOP_AWARE_CSE,
     &convert_triton_to_tritongpu::CONVERT_TRITON_TO_TRITONGPU,

@@ -10,22 +10,17 @@
 //! could know of each other's order, by atomic operations whose results they use, by loops that wait, or by what nothing is known of; and
 //! where any dot of a loop has an operand that depends on both numbers, as with an order that the kernel has chosen itself.
 
-use crate::ir_util::{Scalars, cmpi, compare, in_block, is_dot, takes_turns};
+use crate::ir_util::{Scalars, cmpi, compare, in_block, is_alone, is_dot, is_quiet, takes_turns};
 use mlir_host::asm::Reported;
 use mlir_host::hash::FastMap;
 use mlir_host::ir::{Op, Type, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use mlir_host::rewrite::IrRewriter;
-use mlir_host::upstream::{
-    DivSIOp, DivUIOp, ExtSIOp, ExtUIOp, ForOp, IfOp, RemSIOp, RemUIOp, WhileOp, YieldOp,
-};
+use mlir_host::upstream::{DivSIOp, DivUIOp, ExtSIOp, ExtUIOp, ForOp, IfOp, RemSIOp, RemUIOp, YieldOp};
 use ttopt_dialect::interfaces::Dot;
 use ttopt_dialect::tt::enums::ProgramDim;
-use ttopt_dialect::tt::ops::{
-    AssertOp, AtomicRmwOp, DescriptorGatherOp, DescriptorLoadOp, DescriptorReduceOp, DescriptorScatterOp,
-    DescriptorStoreOp, FuncOp, GetProgramIdOp, LoadOp, MakeTensorDescOp, PrintOp, StoreOp,
-};
+use ttopt_dialect::tt::ops::{FuncOp, GetProgramIdOp, MakeTensorDescOp};
 
 /// The pass.
 pub static TRITON_ORDER_PROGRAMS: PassDef = PassDef {
@@ -80,37 +75,6 @@ fn order(kernel: Op<'_>, explains: bool) -> PassResult {
         ));
     }
     tiles.renumber()
-}
-
-/// Whether `op` cannot let programs know of each other's order.
-fn is_alone(op: Op<'_>) -> bool {
-    if WhileOp::cast(op).is_some() {
-        return false;
-    }
-    if let Some(load) = LoadOp::cast(op) {
-        return !load.is_volatile();
-    }
-    if AtomicRmwOp::cast(op).is_some() {
-        return op.results().all(Value::is_unused);
-    }
-    let accesses = is_one_of!(
-        op,
-        StoreOp
-            | MakeTensorDescOp
-            | DescriptorLoadOp
-            | DescriptorGatherOp
-            | DescriptorStoreOp
-            | DescriptorScatterOp
-            | DescriptorReduceOp
-            | PrintOp
-            | AssertOp
-    );
-    accesses || is_quiet(op)
-}
-
-/// Whether `op` itself does nothing to memory: control flow, whatever is in it, or arithmetic.
-fn is_quiet(op: Op<'_>) -> bool {
-    op.num_regions() > 0 || op.is_memory_effect_free() || op.next().is_none()
 }
 
 /// Of which of the numbers of [`Tiles`] a value is computed.

@@ -14,6 +14,7 @@ pub(super) const PASSES: &[Entry] = &[
     Entry::new("triton-combine"),
     Entry::new("triton-reorder-broadcast"),
     Entry::new("triton-loop-unroll"),
+    Entry::with("triton-relax-atomics", &[("explain", Explain)]),
     Entry::CONVERT,
     Entry::with("tritongpu-coalesce", &[("explain", Explain)]),
     Entry::with("tritongpu-F32DotTC", &[("emu-tf32", RoundsSingle)]),

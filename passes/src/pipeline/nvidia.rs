@@ -23,6 +23,7 @@ pub(super) const PASSES: &[Entry] = &[
     Entry::new("triton-reorder-broadcast"),
     Entry::new("triton-loop-unroll"),
     Entry::with("triton-order-programs", &[("num-ctas", NumCtas), ("explain", Explain)]),
+    Entry::with("triton-relax-atomics", &[("explain", Explain)]),
     Entry::CONVERT,
     Entry::with("tritongpu-coalesce", &[("explain", Explain)]),
     Entry::with("tritongpu-F32DotTC", &[("emu-tf32", RoundsSingle)]),
