@@ -5,7 +5,7 @@
 //! none of them uses what was there before, so none knows which others have been there, and nobody waits for the sums but who waits for the
 //! kernel to end. Such operations are relaxed: each is still one, and what it writes is read by nothing in the kernel.
 //!
-//! They are, in kernels whose programs cannot know of each other's order ([`is_alone`]), where
+//! They are, in kernels whose programs cannot know of each other's order (`ir_util::is_alone`), where
 //!
 //! * the program did not choose the order: it is the one of Triton's default, among the threads of a GPU;
 //! * the kernel neither loads nor stores through pointers of the same argument, or of unknown ones;
