@@ -65,6 +65,17 @@ tt.func public @sign(%out: !tt.ptr<i32>) {
   tt.return
 }
 
+// A maximum of floating-point numbers is made of those of integers.
+// REMARK: relax-atomics.mlir:[[#@LINE+6]]:8: remark
+// CHECK-LABEL: @maximum
+// CHECK: atomic_rmw max, relaxed, gpu
+tt.func public @maximum(%x: !tt.ptr<i32>, %out: !tt.ptr<f32>, %v: i32) {
+  tt.store %x, %v : !tt.ptr<i32>
+  %q = tt.bitcast %out : !tt.ptr<f32> -> !tt.ptr<i32>
+  %0 = tt.atomic_rmw max, acq_rel, gpu, %q, %v : (!tt.ptr<i32>, i32) -> i32
+  tt.return
+}
+
 // Orders that a program asks for stay.
 // CHECK-LABEL: @asked
 // CHECK: atomic_rmw fadd, release, gpu
