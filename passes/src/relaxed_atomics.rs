@@ -42,11 +42,15 @@ pub static TRITON_RELAX_ATOMICS: PassDef = PassDef {
 };
 
 fn run(root: Op<'_>, options: &Options) -> PassResult {
-    let mut kernels = Vec::new();
+    let (mut kernels, mut any) = (Vec::new(), false);
     root.walk(&mut |op| {
         kernels.extend(FuncOp::cast(op).map(|_| op));
+        any |= AtomicRmwOp::cast(op).is_some_and(|atomic| is_default(&atomic));
         Walk::Advance
     });
+    if !any {
+        return Ok(());
+    }
     for kernel in kernels {
         for atomic in orders_nothing(kernel) {
             atomic.op().set_attr("sem", MemSemantic::Relaxed.attr(kernel.context()));
@@ -59,6 +63,11 @@ fn run(root: Op<'_>, options: &Options) -> PassResult {
         }
     }
     Ok(())
+}
+
+/// Whether the program chose no order, but has Triton's.
+fn is_default(atomic: &AtomicRmwOp<'_>) -> bool {
+    atomic.sem() == MemSemantic::AcquireRelease && atomic.scope() == MemSyncScope::Gpu
 }
 
 /// What a kernel does to memory.
@@ -123,11 +132,8 @@ fn orders_nothing(kernel: Op<'_>) -> Vec<AtomicRmwOp<'_>> {
     let is_apart = |written: &Option<Arguments<'_>>| {
         written.as_ref().is_some_and(|roots| roots.iter().all(|root| !accesses.plain.contains(root)))
     };
-    let by_default = |atomic: &AtomicRmwOp<'_>| {
-        atomic.sem() == MemSemantic::AcquireRelease && atomic.scope() == MemSyncScope::Gpu
-    };
     let all = accesses.atomics.iter().zip(&written);
     let nothing = all
-        .filter(|(atomic, written)| by_default(atomic) && is_apart(written) && is_no_sign(atomic, written));
+        .filter(|(atomic, written)| is_default(atomic) && is_apart(written) && is_no_sign(atomic, written));
     nothing.map(|(atomic, _)| *atomic).collect()
 }
