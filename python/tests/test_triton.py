@@ -119,7 +119,7 @@ def test_fences_are_of_the_version_that_is_asked_for():
     @triton.jit
     def spread(x, out):
         at = triton.language.arange(0, 1024)
-        triton.language.atomic_add(out + at % 37, triton.language.load(x + at))
+        triton.language.atomic_add(out + at % 37, triton.language.load(x + at), sem="release")
 
     one = (spread, {"x": "*fp32", "out": "*fp32"}, {})
     newest = compile(one).asm["ptx"]
