@@ -10,7 +10,7 @@
 //! * the program did not choose the order: it is the one of Triton's default, among the threads of a GPU;
 //! * the kernel neither loads nor stores through pointers of the same argument, or of unknown ones;
 //! * nobody else can take it for a sign that something was written before: it is of floating-point numbers, of whose sum or maximum one
-//!   cannot tell who was there, or it is of tensors, and the kernel writes through no other argument.
+//!   cannot tell who was there, or it is of tensors, and the kernel stores nothing.
 //!
 //! An exchange says who was the last, which nothing else here does, and keeps all of them as they are.
 
@@ -119,15 +119,12 @@ fn orders_nothing(kernel: Op<'_>) -> Vec<AtomicRmwOp<'_>> {
     };
     let written: Vec<Option<Arguments<'_>>> =
         accesses.atomics.iter().map(|atomic| roots.of(atomic.ptr())).collect();
-    let first = written.first().cloned().flatten();
-    let one_argument = first
-        .is_some_and(|first| first.len() == 1 && written.iter().all(|other| other.as_ref() == Some(&first)));
     let is_float = |root: &Value<'_>| pointee(root.ty()).is_some_and(|ty| ty.float_kind().is_some());
     let is_no_sign = |atomic: &AtomicRmwOp<'_>, written: &Option<Arguments<'_>>| {
         // Maxima of floating-point numbers are made of those of integers.
         let of_floats = written.as_ref().is_some_and(|roots| roots.iter().all(is_float));
         let is_tensor = atomic.ptr().ty().as_tensor().is_some();
-        of_floats || is_tensor && one_argument && !accesses.stores
+        of_floats || is_tensor && !accesses.stores
     };
     let is_apart = |written: &Option<Arguments<'_>>| {
         written.as_ref().is_some_and(|roots| roots.iter().all(|root| !accesses.plain.contains(root)))
