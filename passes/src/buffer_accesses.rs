@@ -18,7 +18,7 @@
 //! that nothing may be written before.
 
 use crate::analysis::ranges::{self, Range};
-use crate::ir_util::{emit, is_dot, is_loop, is_private};
+use crate::ir_util::{emit, is_dot, is_private, loops_around};
 use crate::machine::{self, internal};
 use crate::remove_layout_conversions::remove_unused;
 use crate::small_tensors::{self, SmallTensors};
@@ -110,9 +110,7 @@ fn early_loads(module: Op<'_>) -> FastSet<Op<'_>> {
         });
         let first = ops.iter().skip(1).position(|op| may_write(*op)).map(|place| place + 1);
         // What is around the first write runs again behind it.
-        let again: Vec<Op<'_>> = first.map_or_else(Vec::new, |first| {
-            std::iter::successors(ops[first].parent(), |op| op.parent()).filter(|op| is_loop(*op)).collect()
-        });
+        let again: Vec<Op<'_>> = first.map_or_else(Vec::new, |first| loops_around(ops[first]).collect());
         let before = ops.iter().take(first.unwrap_or(ops.len())).copied();
         let loads = before.filter(|op| LoadOp::cast(*op).is_some());
         early.extend(loads.filter(|op| again.iter().all(|around| op.ancestor(|op| op == *around).is_none())));

@@ -74,6 +74,14 @@ struct Access<'c> {
     is_stencil: bool,
 }
 
+impl<'c> Access<'c> {
+    /// One without a mask of which nothing is known of others around it.
+    fn new(op: Op<'c>, shape: SmallVec<[i64; 4]>, facts: AccessFacts, (vector, limit): (u64, Limit)) -> Self {
+        let (is_crowded, is_scattered, is_stencil) = (false, false, false);
+        Self { op, shape, facts, vector, limit, masked_from: None, is_crowded, is_scattered, is_stencil }
+    }
+}
+
 fn run(module: Op<'_>, options: &Options) -> PassResult {
     let layouts = Layouts::new(module.context(), Machine::of(module)?);
     let ops = operations_in_dominance_order(module);
@@ -155,17 +163,7 @@ fn access<'c>(op: Op<'c>, analysis: &AxisInfoAnalysis<'c>, machine: &Machine) ->
     let most = machine.target.as_ref().map_or(1, |target| plans::most_elems(op, target));
     let (vector, limit) = if vector <= most { (vector, limit) } else { (most, Limit::Atomic) };
     let masked_from = plans::masked_coordinates(op, analysis);
-    Some(Access {
-        op,
-        shape,
-        facts,
-        vector,
-        limit,
-        masked_from,
-        is_crowded: false,
-        is_scattered: false,
-        is_stencil: false,
-    })
+    Some(Access { masked_from, ..Access::new(op, shape, facts, (vector, limit)) })
 }
 
 /// The layout in which one access, of which `facts` are known, takes the fewest instructions and lines.
@@ -178,18 +176,8 @@ pub(crate) fn layout_alone<'c>(
     layouts: &Layouts<'c>,
 ) -> Result<Attr<'c>, String> {
     let shape = op.operand(0).ty().as_tensor().map(TensorType::shape).ok_or("accesses no tensor")?;
-    let (vector, limit) = facts.vector(layouts.machine.vector_bits());
-    let access = Access {
-        op,
-        shape,
-        facts,
-        vector,
-        limit,
-        masked_from: None,
-        is_crowded: false,
-        is_scattered: false,
-        is_stencil: false,
-    };
+    let vector = facts.vector(layouts.machine.vector_bits());
+    let access = Access::new(op, shape, facts, vector);
     let work = Work::default();
     layout_for(&access, group_vector(&[&access], &work, layouts), &work, layouts)
 }

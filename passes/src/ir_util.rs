@@ -438,6 +438,11 @@ pub fn fills_constant_buffer(op: Op<'_>) -> bool {
     })
 }
 
+/// The loops around `op`, from within.
+pub fn loops_around(op: Op<'_>) -> impl Iterator<Item = Op<'_>> {
+    std::iter::successors(op.ancestor(is_loop), |around| around.ancestor(is_loop))
+}
+
 /// Whether `op` cannot let programs know of each other's order.
 pub fn is_alone(op: Op<'_>) -> bool {
     if WhileOp::cast(op).is_some() {

@@ -14,7 +14,7 @@
 //!   at both ends, which neighbours read the rest of, are few.
 
 use crate::analysis::axis_info::AxisInfoAnalysis;
-use crate::ir_util::{self, is_loop, multiplies};
+use crate::ir_util::{self, loops_around, multiplies};
 use crate::machine;
 use crate::plans::{self, AccessFacts, layout};
 use linear_layout::plan::SECTOR;
@@ -86,8 +86,7 @@ fn last_visits(function: Op<'_>) -> Vec<Op<'_>> {
         if let Some(load) = LoadOp::cast(op)
             && let Some(base) = bases.of(load.ptr())
         {
-            let around = std::iter::successors(op.parent(), |op| op.parent());
-            match around.filter(|op| is_loop(*op)).last() {
+            match loops_around(op).last() {
                 Some(outermost) => visits.entry(base).or_default().push(Visit { load, outermost }),
                 None => _ = elsewhere.insert(base),
             }
@@ -133,9 +132,7 @@ impl<'c> Bases<'c> {
 
 /// Whether each iteration of every loop around a load has other addresses.
 fn moves_on(visit: &Visit<'_>) -> bool {
-    let op = visit.load.op();
-    let mut around = std::iter::successors(op.parent(), |op| op.parent()).filter(|op| is_loop(*op));
-    around.all(|op| {
+    loops_around(visit.load.op()).all(|op| {
         depends_on(visit.load.ptr(), &|value| value.arg_block().and_then(|block| block.parent()) == Some(op))
     })
 }

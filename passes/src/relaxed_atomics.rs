@@ -14,8 +14,8 @@
 //!
 //! An exchange says who was the last, which nothing else here does, and keeps all of them as they are.
 
-use crate::analysis::pointer_roots::{Arguments, PointerRoots};
-use crate::ir_util::is_alone;
+use crate::analysis::pointer_roots::PointerRoots;
+use crate::ir_util::{enclosing_function, is_alone};
 use mlir_host::hash::FastSet;
 use mlir_host::ir::{Op, Value, Walk};
 use mlir_host::is_one_of;
@@ -23,7 +23,7 @@ use mlir_host::pass::{OptionKind, Options, PassDef, PassOption, PassResult};
 use ttopt_dialect::tt::enums::{MemSemantic, MemSyncScope, RmwOp};
 use ttopt_dialect::tt::ops::{
     AtomicRmwOp, DescriptorGatherOp, DescriptorLoadOp, DescriptorReduceOp, DescriptorScatterOp,
-    DescriptorStoreOp, FuncOp, LoadOp, StoreOp,
+    DescriptorStoreOp, LoadOp, StoreOp,
 };
 use ttopt_dialect::tt::types::pointee;
 
@@ -42,15 +42,14 @@ pub static TRITON_RELAX_ATOMICS: PassDef = PassDef {
 };
 
 fn run(root: Op<'_>, options: &Options) -> PassResult {
-    let (mut kernels, mut any) = (Vec::new(), false);
+    // Those with something to relax: a walk finishes a function before the next one.
+    let mut kernels = Vec::new();
     root.walk(&mut |op| {
-        kernels.extend(FuncOp::cast(op).map(|_| op));
-        any |= AtomicRmwOp::cast(op).is_some_and(|atomic| is_default(&atomic));
+        let atomic = AtomicRmwOp::cast(op).filter(is_default);
+        let kernel = atomic.and_then(|atomic| enclosing_function(atomic.op()));
+        kernels.extend(kernel.filter(|kernel| kernels.last() != Some(kernel)));
         Walk::Advance
     });
-    if !any {
-        return Ok(());
-    }
     for kernel in kernels {
         for atomic in orders_nothing(kernel) {
             atomic.op().set_attr("sem", MemSemantic::Relaxed.attr(kernel.context()));
@@ -74,14 +73,13 @@ fn is_default(atomic: &AtomicRmwOp<'_>) -> bool {
 #[derive(Default)]
 struct Accesses<'c> {
     atomics: Vec<AtomicRmwOp<'c>>,
-    /// Arguments through which it loads and stores, but for atomic operations; of some they are not known.
+    /// Arguments through which it loads and stores, but for atomic operations.
     plain: FastSet<Value<'c>>,
-    unknown: bool,
     stores: bool,
 }
 
 impl<'c> Accesses<'c> {
-    /// `None` where programs could know of each other's order.
+    /// `None` where programs could know of each other's order, or where it is not known what they load or store.
     fn of(kernel: Op<'c>, roots: &mut PointerRoots<'c>) -> Option<Self> {
         let mut found = Self::default();
         let end = kernel.walk(&mut |op| {
@@ -102,7 +100,7 @@ impl<'c> Accesses<'c> {
                 found.stores |= stores;
                 match roots.of(op.operand(0)) {
                     Some(roots) => found.plain.extend(roots),
-                    None => found.unknown = true,
+                    None => return Walk::Stop,
                 }
             }
             Walk::Advance
@@ -114,23 +112,18 @@ impl<'c> Accesses<'c> {
 /// The atomic operations of a kernel that need not order anything.
 fn orders_nothing(kernel: Op<'_>) -> Vec<AtomicRmwOp<'_>> {
     let mut roots = PointerRoots::default();
-    let Some(accesses) = Accesses::of(kernel, &mut roots).filter(|found| !found.unknown) else {
+    let Some(Accesses { mut atomics, plain, stores }) = Accesses::of(kernel, &mut roots) else {
         return Vec::new();
     };
-    let written: Vec<Option<Arguments<'_>>> =
-        accesses.atomics.iter().map(|atomic| roots.of(atomic.ptr())).collect();
+    // Maxima of floating-point numbers are made of those of integers.
     let is_float = |root: &Value<'_>| pointee(root.ty()).is_some_and(|ty| ty.float_kind().is_some());
-    let is_no_sign = |atomic: &AtomicRmwOp<'_>, written: &Option<Arguments<'_>>| {
-        // Maxima of floating-point numbers are made of those of integers.
-        let of_floats = written.as_ref().is_some_and(|roots| roots.iter().all(is_float));
-        let is_tensor = atomic.ptr().ty().as_tensor().is_some();
-        of_floats || is_tensor && !accesses.stores
-    };
-    let is_apart = |written: &Option<Arguments<'_>>| {
-        written.as_ref().is_some_and(|roots| roots.iter().all(|root| !accesses.plain.contains(root)))
-    };
-    let all = accesses.atomics.iter().zip(&written);
-    let nothing = all
-        .filter(|(atomic, written)| is_default(atomic) && is_apart(written) && is_no_sign(atomic, written));
-    nothing.map(|(atomic, _)| *atomic).collect()
+    atomics.retain(|atomic| {
+        let counts = atomic.ptr().ty().as_tensor().is_some() && !stores;
+        is_default(atomic)
+            && roots.of(atomic.ptr()).is_some_and(|written| {
+                let is_no_sign = counts || written.iter().all(is_float);
+                is_no_sign && !written.iter().any(|root| plain.contains(root))
+            })
+    });
+    atomics
 }

@@ -1,7 +1,7 @@
 //! How many registers the tensors of a function take at once.
 
 use super::flow_graph::FlowGraph;
-use crate::ir_util::{enclosing_function, in_block, is_dot, is_loop};
+use crate::ir_util::{enclosing_function, in_block, is_dot, loops_around};
 use crate::rules::{Rule, rule};
 use linear_layout::Dim;
 use linear_layout::target::{TargetDesc, Vendor};
@@ -362,9 +362,7 @@ fn needed_registers_without<'c>(graph: &FlowGraph<'c>, is_nowhere: &dyn Fn(Value
         *words = if whole.passes(*value) { 0 } else { words.div_ceil(steps(*value)) };
     }
     let reads = graph.ops().iter().any(|op| DotOp::cast(*op).is_some());
-    let loops =
-        |op: Op<'_>| std::iter::successors(op.parent(), |op| op.parent()).filter(|op| is_loop(*op)).count();
-    let around = |op: Op<'_>| if reads { (loops(op) as u64).saturating_sub(1) } else { 0 };
+    let around = |op: Op<'_>| if reads { (loops_around(op).count() as u64).saturating_sub(1) } else { 0 };
     let others = |op: Op<'_>| OTHERS + OF_LOOP_AROUND * around(op);
     graph.ops().iter().zip(live_registers(graph, &weights)).map(|(op, words)| words + others(*op)).collect()
 }

@@ -1,7 +1,7 @@
 //! Which loads are those of stencils: windows that a loop moves over rows, whose neighbours are not aligned.
 
 use super::{Access, MANY_PLACES, is_apart, places};
-use crate::ir_util::{is_dot, is_loop};
+use crate::ir_util::{is_dot, is_loop, loops_around};
 use crate::machine::Machine;
 use mlir_host::hash::{FastMap, FastSet};
 use mlir_host::ir::{Op, Value};
@@ -20,21 +20,16 @@ pub(super) fn find<'c>(accesses: &mut [Access<'c>], ops: &[Op<'c>], machine: &Ma
     let mut with_dots: FastSet<Op<'c>> = FastSet::default();
     for dot in ops.iter().filter(|op| is_dot(**op)) {
         // The loops around one that is known are known.
-        loops(*dot).take_while(|around| with_dots.insert(*around)).for_each(drop);
+        loops_around(*dot).take_while(|around| with_dots.insert(*around)).for_each(drop);
     }
     let moves = Moves::of(ops);
     for access in accesses.iter_mut().filter(|access| may_be(access)) {
-        let Some(around) = loops(access.op).next() else { continue };
+        let Some(around) = loops_around(access.op).next() else { continue };
         let pointers = access.op.operand(0);
         access.is_stencil = !with_dots.contains(&around)
             && !moves.loaded.contains(&pointers)
             && rows(access).any(|row| moves.with.get(&row) == Some(&around));
     }
-}
-
-/// The loops around `op`, from within.
-fn loops(op: Op<'_>) -> impl Iterator<Item = Op<'_>> {
-    std::iter::successors(op.ancestor(is_loop), |around| around.ancestor(is_loop))
 }
 
 /// Of what values are computed.
@@ -73,7 +68,7 @@ impl<'c> Moves<'c> {
 
 /// The inner one of two loops around an operation.
 fn inner<'c>(a: Op<'c>, b: Op<'c>) -> Op<'c> {
-    if loops(a).any(|around| around == b) { a } else { b }
+    if loops_around(a).any(|around| around == b) { a } else { b }
 }
 
 /// What the pointers of an access are computed of that neighbours have alike: positions of rows.
