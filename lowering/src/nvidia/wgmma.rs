@@ -6,6 +6,7 @@ use crate::target::MatrixTypes;
 use linear_layout::plan::DotType;
 use mlir_host::ir::{FloatKind, Type, Value};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// An operand of an instruction of a warp group.
 #[derive(Clone, Copy)]
@@ -16,7 +17,8 @@ pub(super) enum WarpGroupFragment<'a, 'c> {
     Shared(Value<'c>, bool),
 }
 
-/// Instructions of a warp group that add to the same accumulators, one after the other.
+/// Instructions of a warp group, one after the other, behind a fence, which orders writes to registers before what they read. It is in
+/// one statement with them: between two, LLVM may compute what the second one reads.
 pub(super) struct WarpGroupMultiply<'a, 'c> {
     /// Rows, columns and summands of each.
     pub(super) shape: [u64; 3],
@@ -24,13 +26,12 @@ pub(super) struct WarpGroupMultiply<'a, 'c> {
     pub(super) types: &'a MatrixTypes<'c>,
     /// The instructions, in order.
     pub(super) steps: Vec<WarpGroupStep<'a, 'c>>,
-    /// Whether a fence comes before them, which orders writes to registers before what they read. It is in one statement with
-    /// them: between two, LLVM may compute what the second one reads.
-    pub(super) fence: bool,
 }
 
 /// The operands of one of them.
 pub(super) struct WarpGroupStep<'a, 'c> {
+    /// Which registers are its accumulators, of those that the statement has.
+    pub(super) sums: Range<usize>,
     /// The left operand.
     pub(super) a: WarpGroupFragment<'a, 'c>,
     /// The right operand.
@@ -167,13 +168,13 @@ fn tied(registers: &[Value<'_>]) -> Lowered<(Vec<String>, Vec<String>)> {
     Ok((outputs, inputs))
 }
 
-fn list(range: std::ops::Range<usize>) -> String {
+fn list(range: Range<usize>) -> String {
     let names: Vec<String> = range.map(|i| format!("${i}")).collect();
     format!("{{{}}}", names.join(", "))
 }
 
 impl Wgmma {
-    /// Starts instructions on the fragment `c`; returns the fragment of the result. They are one statement of inline
+    /// Starts instructions on the fragments `c`; returns those of the result. They are one statement of inline
     /// assembly: LLVM's register coalescing looks at all operands of a statement for each register that it ties.
     pub(super) fn multiply<'c>(
         &self,
@@ -197,11 +198,9 @@ impl Wgmma {
             results: accumulators.len(),
         };
         let mut lines = Vec::with_capacity(multiply.steps.len() + 1);
-        if multiply.fence {
-            lines.push("wgmma.fence.sync.aligned;".to_owned());
-        }
+        lines.push("wgmma.fence.sync.aligned;".to_owned());
         for step in &multiply.steps {
-            lines.push(Self::instruction(e, multiply, step, accumulators.len(), &mut operands)?);
+            lines.push(Self::instruction(e, multiply, step, &mut operands)?);
         }
         let results: Vec<Type<'c>> = accumulators.iter().map(|value| value.ty()).collect();
         let Operands { values, constraints, .. } = operands;
@@ -212,12 +211,11 @@ impl Wgmma {
         }
     }
 
-    /// The text of one instruction on `count` registers of accumulators; its other operands are added to `operands`.
+    /// The text of one instruction; operands other than its accumulators are added to `operands`.
     fn instruction<'c>(
         e: &mut Emit<'c>,
         multiply: &WarpGroupMultiply<'_, 'c>,
         step: &WarpGroupStep<'_, 'c>,
-        count: usize,
         operands: &mut Operands<'c>,
     ) -> Lowered<String> {
         let types = multiply.types;
@@ -257,7 +255,7 @@ impl Wgmma {
         let [m, n, k] = multiply.shape;
         Ok(format!(
             "wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.{sum}.{left}.{right} {}, {a}, {b}, {adds}{flags};",
-            list(0..count),
+            list(step.sums.clone()),
         ))
     }
 

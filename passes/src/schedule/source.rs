@@ -167,6 +167,8 @@ pub struct Source<'c> {
     why: Why,
     /// Whether what each iteration stores depends on what earlier ones loaded.
     recurs: bool,
+    /// Whether only some iterations store such a value, the last one of each tile: the loop goes over tiles.
+    over_tiles: bool,
     /// Warps of the program.
     pub warps: u64,
 }
@@ -417,6 +419,7 @@ impl<'c> Source<'c> {
             divisors: divisors(op, axis),
             why,
             recurs: stores_always,
+            over_tiles: stores_state && !stores_always,
             warps,
         };
         // In registers loads wait one iteration, for what one iteration hands to the next must have arrived. Who asks for
@@ -525,6 +528,8 @@ impl<'c> Source<'c> {
         let function = enclosing_function(self.op).unwrap_or(self.op);
         let outer = std::iter::successors(self.op.parent(), |op| op.parent());
         let programs = outer.filter_map(|op| programs_of_tiles(op, target)).min().unwrap_or(u64::MAX);
+        // Who takes tile after tile is launched as often as there are multiprocessors.
+        let programs = if self.over_tiles { 1 } else { programs };
         Ok(Budget {
             stages,
             wanted: stages,
@@ -664,9 +669,11 @@ fn recurs<'c>(block: Block<'c>, end: Op<'c>) -> (FastSet<Value<'c>>, bool, bool)
     let reached = |from: Vec<Value<'c>>| {
         let (mut seen, mut open) = (FastSet::from_iter(from.iter().copied()), from);
         while let Some(value) = open.pop() {
-            let users =
-                value.uses().filter_map(|(user, _)| in_block(user, block)).filter(|user| *user != end);
-            open.extend(users.flat_map(|user| user.results()).filter(|result| seen.insert(*result)));
+            for (user, _) in value.uses() {
+                let Some(outer) = in_block(user, block).filter(|outer| *outer != end) else { continue };
+                let made = user.results().chain(outer.results());
+                open.extend(made.filter(|result| seen.insert(*result)));
+            }
         }
         seen
     };

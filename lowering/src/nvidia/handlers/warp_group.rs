@@ -214,6 +214,10 @@ impl<'p, 'c> Emission<'p, 'c> {
             (Some(adds), _) => adds,
             (None, zero) => l.emit.const_int(1, i64::from(!zero))?,
         };
+        // The assembler counts what comes behind a fence by itself, so that a wait which leaves the last dot under way waits for all but
+        // its last run, were there a fence before each. With operands in registers there is: those of a later run are computed while
+        // an earlier one multiplies.
+        let together = if matches!(self.left, Left::Shared(_)) { runs.len() } else { 1 };
         for part in self.parts.clone() {
             let steps = |run: &'p WarpGroupRun| {
                 let steps = run.steps.get(part.clone());
@@ -222,10 +226,12 @@ impl<'p, 'c> Emission<'p, 'c> {
             for (run, _) in &runs {
                 self.pack_left(l, steps(run)?)?;
             }
-            for (i, (run, fragment)) in runs.iter_mut().enumerate() {
-                // Nothing is computed for later runs where neither operand nor accumulators are in registers before.
-                let fence = i == 0 || !self.from_zero || matches!(self.left, Left::Registers { .. });
-                *fragment = self.run(l, run.tile, steps(run)?, std::mem::take(fragment), first, fence)?;
+            for runs in runs.chunks_mut(together.max(1)) {
+                let planned = runs.iter().map(|(run, _)| Ok((run.tile, steps(run)?)));
+                let planned = planned.collect::<Lowered<Vec<_>>>()?;
+                let fragments: Vec<_> = runs.iter_mut().map(|(_, fragment)| std::mem::take(fragment)).collect();
+                let sums = self.run(l, &planned, &fragments, first)?;
+                runs.iter_mut().zip(sums).for_each(|((_, fragment), sums)| *fragment = sums);
             }
             first = l.emit.const_int(1, 1)?;
         }
@@ -252,9 +258,9 @@ impl<'p, 'c> Emission<'p, 'c> {
         for run in &self.plan.runs {
             let fragment = self.accumulators(l, run, None)?;
             let never = l.emit.const_int(1, 0)?;
-            let fragment = self.run(l, run.tile, &run.steps, fragment, never, true)?;
+            let fragments = self.run(l, &[(run.tile, &run.steps)], &[fragment], never)?;
             self.groups.commit(&mut l.emit)?;
-            let fragment = self.groups.wait(&mut l.emit, 0, &fragment)?;
+            let fragment = self.groups.wait(&mut l.emit, 0, &fragments.concat())?;
             let mut partial = sums.clone();
             self.spread(l, run, &fragment, &mut partial)?;
             for register in &run.c {
@@ -306,42 +312,54 @@ impl<'p, 'c> Emission<'p, 'c> {
         Ok(())
     }
 
-    /// The instructions `planned` of a run on `tile`, behind a fence if `fence` says so; the first adds to the accumulators if
-    /// `first` is true, the others do.
+    /// The instructions of runs behind a fence, each of a tile and on its `sums`; the first of each adds to the accumulators if `first`
+    /// is true, the others do.
     fn run(
         &mut self,
         l: &mut Lower<'_, 'c>,
-        tile: [u64; 2],
-        planned: &[PlannedStep],
-        sums: Vec<Value<'c>>,
+        planned: &[([u64; 2], &[PlannedStep])],
+        sums: &[Vec<Value<'c>>],
         first: Value<'c>,
-        fence: bool,
-    ) -> Lowered<Vec<Value<'c>>> {
+    ) -> Lowered<Vec<Vec<Value<'c>>>> {
         let always = l.emit.const_int(1, 1)?;
-        let [row, column] = tile;
-        let mut descriptors = Vec::with_capacity(planned.len());
-        for step in planned {
-            let left = match &mut self.left {
-                Left::Shared(tiles) => Some((tiles.tile(l, [row, step.k])?, tiles.plan.transposed)),
-                Left::Registers { .. } => None,
-            };
-            descriptors.push((left, self.right.tile(l, [column, step.k])?));
+        let mut descriptors = Vec::new();
+        for ([row, column], steps) in planned {
+            for step in *steps {
+                let left = match &mut self.left {
+                    Left::Shared(tiles) => Some((tiles.tile(l, [*row, step.k])?, tiles.plan.transposed)),
+                    Left::Registers { .. } => None,
+                };
+                descriptors.push((left, self.right.tile(l, [*column, step.k])?));
+            }
         }
-        let mut steps = Vec::with_capacity(planned.len());
-        for (i, (step, (left, right))) in planned.iter().zip(descriptors).enumerate() {
-            let a = match (left, &self.left) {
-                (Some((descriptor, transposed)), _) => WarpGroupFragment::Shared(descriptor, transposed),
-                (None, Left::Registers { fragments, .. }) => match fragments.get(&step.a) {
-                    Some(fragment) => WarpGroupFragment::Registers(fragment),
-                    None => return unsupported("a fragment of the left operand is missing"),
-                },
-                (None, Left::Shared(_)) => return internal("an operand in shared memory has no descriptor"),
-            };
-            let b = WarpGroupFragment::Shared(right, self.right.plan.transposed);
-            steps.push(WarpGroupStep { a, b, adds: if i == 0 { first } else { always } });
+        let mut descriptors = descriptors.into_iter();
+        let (mut steps, mut begin) = (Vec::with_capacity(descriptors.len()), 0);
+        for ((_, planned), fragment) in planned.iter().zip(sums) {
+            let sums = begin..begin + fragment.len();
+            begin = sums.end;
+            for (i, (step, (left, right))) in planned.iter().zip(&mut descriptors).enumerate() {
+                let a = match (left, &self.left) {
+                    (Some((descriptor, transposed)), _) => WarpGroupFragment::Shared(descriptor, transposed),
+                    (None, Left::Registers { fragments, .. }) => match fragments.get(&step.a) {
+                        Some(fragment) => WarpGroupFragment::Registers(fragment),
+                        None => return unsupported("a fragment of the left operand is missing"),
+                    },
+                    (None, Left::Shared(_)) => {
+                        return internal("an operand in shared memory has no descriptor");
+                    }
+                };
+                let b = WarpGroupFragment::Shared(right, self.right.plan.transposed);
+                steps.push(WarpGroupStep {
+                    sums: sums.clone(),
+                    a,
+                    b,
+                    adds: if i == 0 { first } else { always },
+                });
+            }
         }
-        let multiply = WarpGroupMultiply { shape: self.plan.shape, types: &self.types, steps, fence };
-        self.groups.multiply(&mut l.emit, &multiply, &sums)
+        let multiply = WarpGroupMultiply { shape: self.plan.shape, types: &self.types, steps };
+        let mut all = self.groups.multiply(&mut l.emit, &multiply, &sums.concat())?.into_iter();
+        Ok(sums.iter().map(|fragment| all.by_ref().take(fragment.len()).collect()).collect())
     }
 
     /// Puts the elements of the fragment of a run to their registers.
