@@ -251,6 +251,17 @@ fn late_loads(plan: &VectorPlan, warps: f64, machine: &TargetDesc) -> f64 {
     (plan.accesses.len() as f64 - room / each).max(0.0)
 }
 
+/// Bits of the lanes of a warp that load the same in a load that is replicated.
+const REPLICATED_LANES: u32 = 2;
+/// Accesses of a thread in such a load.
+const REPLICATED_ACCESSES: usize = 8;
+
+/// Whether a load is replicated: at least four lanes load the same, and a thread accesses memory at least eight times for it.
+fn is_replicated(layout: &LinearLayout, plan: &VectorPlan) -> bool {
+    plan.accesses.len() >= REPLICATED_ACCESSES
+        && layout.free_variable_mask(Dim::LANE).count_ones() >= REPLICATED_LANES
+}
+
 /// What a whole function costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Total {
@@ -293,6 +304,8 @@ pub struct Objective<'c> {
     fuses: bool,
     /// Whether sums over loops are still to be kept in threads.
     keeps_sums: bool,
+    /// How many times loads cost that are replicated ([`has_replicas`](Objective::has_replicas)).
+    times_replicated: f64,
     /// Made when the first access to memory is to be moved.
     analysis: OnceCell<AxisInfoAnalysis<'c>>,
     /// Cycles of accesses to memory.
@@ -312,6 +325,7 @@ impl<'c> Objective<'c> {
             module,
             fuses: true,
             keeps_sums: false,
+            times_replicated: 1.0,
             analysis: OnceCell::new(),
             accesses: RefCell::default(),
             registers: RefCell::default(),
@@ -321,6 +335,11 @@ impl<'c> Objective<'c> {
     /// The same before `tritongpu-optimize-thread-locality` ran: of what a loop adds up, threads exchange data once after it.
     pub fn before_sums(module: Op<'c>) -> Self {
         Self { keeps_sums: true, ..Self::new(module) }
+    }
+
+    /// The same where loads that are replicated ([`has_replicas`](Objective::has_replicas)) cost twice: they take registers, predicates and latency that are not counted.
+    pub fn with_few_replicas(self) -> Self {
+        Self { times_replicated: 2.0, ..self }
     }
 
     /// The same with each conversion counted by itself, so that what operations cost does not depend on what is done with their
@@ -337,7 +356,8 @@ impl<'c> Objective<'c> {
 
     /// Nothing that is known, and costs alike, of the operations of `module`.
     pub fn anew(&self, module: Op<'c>) -> Self {
-        Self { keeps_sums: self.keeps_sums, ..Self::new(module) }
+        let Self { keeps_sums, times_replicated, .. } = *self;
+        Self { keeps_sums, times_replicated, ..Self::new(module) }
     }
 
     /// Costs of the operations of `copy`, a copy of the module as it was before it changed: `originals` has the value that
@@ -532,7 +552,8 @@ impl<'c> Objective<'c> {
             let fills = plan.vec_elems * plan.elem_bits >= REGISTER_BITS;
             let packing = if stores || fills { 0.0 } else { machine.cost.packing };
             let more = sums.map_or(0.0, |sums| sums.instructions(plan.vec_elems == 1) - 1.0);
-            Self::accesses(&layout, &plan, stores, mask + packing + more * machine.cost.alu, machine)
+            let times = if !stores && is_replicated(&layout, &plan) { self.times_replicated } else { 1.0 };
+            times * Self::accesses(&layout, &plan, stores, mask + packing + more * machine.cost.alu, machine)
         });
         self.accesses.borrow_mut().insert(key, cycles);
         cycles
@@ -559,6 +580,22 @@ impl<'c> Objective<'c> {
         let count = plan.accesses.len() as f64;
         let late = if stores { 0.0 } else { late_loads(plan, warps, machine) };
         warps * (count * (cost.request + beside + moved) + late * cost.late)
+    }
+
+    /// Whether a load of `module` is replicated: at least four lanes load the same, and a thread accesses memory at least eight times for
+    /// it. Such a load costs least in issue slots, but takes registers and predicates, and more of memory's latency, than a conversion.
+    pub fn has_replicas(&self, module: Op<'c>, layouts: &Layouts<'c>) -> bool {
+        let Some(target) = target(&layouts.machine) else { return false };
+        let is_one = |op: Op<'c>| {
+            let ty = LoadOp::cast(op)?.result().ty().as_tensor()?;
+            let layout = to_linear_layout(ty.encoding()?, &ty.shape()).ok()?;
+            // What lies side by side is one access.
+            let many = 1 << layout.in_bits(Dim::REGISTER) >= REPLICATED_ACCESSES;
+            let copies = layout.free_variable_mask(Dim::LANE).count_ones() >= REPLICATED_LANES;
+            let plan = (many && copies).then(|| plans::access(op, self.analysis(), target).ok()).flatten()?;
+            Some(is_replicated(&layout, &plan))
+        };
+        module.walk(&mut |op| if is_one(op) == Some(true) { Walk::Stop } else { Walk::Advance }) == Walk::Stop
     }
 
     /// What is known of integers and pointers, found out where it was not. Whoever asks for costs while operations are

@@ -64,6 +64,9 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 use ttopt_dialect::tt::ops::ReduceOp;
 
+/// On a module: some load is [replicated](Objective::has_replicas), and whether that pays is known when the code is assembled.
+pub const HAS_REPLICAS: &str = "ttg.has_replicas";
+
 /// Rounds in which regions move.
 const REGION_ROUNDS: usize = 4;
 
@@ -82,6 +85,16 @@ pub static TRITONGPU_REMOVE_LAYOUT_CONVERSIONS: PassDef = PassDef {
             description: "take it that tritongpu-optimize-thread-locality runs later: of what a loop adds up, threads exchange data once",
             kind: OptionKind::Bool(false),
         },
+        PassOption {
+            name: "few-replicas",
+            description: "loads cost twice of which four lanes or more load the same, and for which a thread accesses memory eight times or more",
+            kind: OptionKind::Bool(false),
+        },
+        PassOption {
+            name: "mark-replicas",
+            description: "mark modules that have such loads (`ttg.has_replicas`)",
+            kind: OptionKind::Bool(false),
+        },
     ],
     ..PassDef::new(
         "tritongpu-remove-layout-conversions",
@@ -94,7 +107,12 @@ fn run(module: Op<'_>, options: &Options) -> PassResult {
     let layouts = Layouts::new(module.context(), Machine::of(module)?);
     let objective =
         if options.bool("before-sums") { Objective::before_sums(module) } else { Objective::new(module) };
-    improve_and_tell(module, &layouts, objective, options.bool("explain"))
+    let objective = if options.bool("few-replicas") { objective.with_few_replicas() } else { objective };
+    improve_and_tell(module, &layouts, objective, options.bool("explain"))?;
+    if options.bool("mark-replicas") && Objective::new(module).has_replicas(module, &layouts) {
+        module.set_attr(HAS_REPLICAS, Attr::unit(module.context()));
+    }
+    Ok(())
 }
 
 /// Decides again about all layouts of a module that has some.

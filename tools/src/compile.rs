@@ -170,6 +170,7 @@ fn compile_in(
         anew: &|| parse(&source),
         waits: false,
         copies: false,
+        replicates: false,
         leaves_room: false,
         second: None,
         spills: 0,
@@ -269,9 +270,11 @@ struct Compilation<'a, 'c> {
     waits: bool,
     /// Whether some loop has the stages that the options ask for, and copies for later iterations.
     copies: bool,
+    /// Whether many threads load the same in some load.
+    replicates: bool,
     /// Whether rings leave shared memory for a second CTA.
     leaves_room: bool,
-    /// What became of it without loads that wait in registers, or with one stage.
+    /// What became of it without loads that wait in registers, with one stage, or with few threads that load the same.
     second: Option<Compiled>,
     /// Vector registers that the code for an AMD GPU spills, where that is short enough to be made in other ways.
     spills: u64,
@@ -640,6 +643,7 @@ impl<'c> Compilation<'_, 'c> {
             self.made.ctas = bound.ctas;
             self.make_second_of_many_registers(bound.registers)?;
         }
+        self.make_second_with_few_replicas()?;
         let more = self.take_second(&metadata);
         self.made.times.asm += more;
         if self.options.emit.is_assembly() {

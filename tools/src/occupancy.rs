@@ -29,6 +29,7 @@ pub use search::{Ahead, Assembled, Assembler, Chosen, Limits, best_text, better_
 use tracing::debug;
 use ttopt_passes::choice::{Candidate, Choice, Unit};
 use ttopt_passes::kernel_decisions::most_ctas;
+pub use variants::{WITH_FEW_REPLICAS, has_few_replicas};
 
 /// Registers of one of the four parts of a multiprocessor, for each lane of a warp (CUDA programming guide, "Technical
 /// Specifications per Compute Capability": 65,536 registers, four schedulers).

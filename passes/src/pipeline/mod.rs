@@ -29,6 +29,9 @@ pub struct Options {
     /// Whether rings leave shared memory for one more CTA where that costs nothing else
     /// ([`COULD_LEAVE_ROOM`](crate::schedule::pass::COULD_LEAVE_ROOM)).
     pub leave_room: bool,
+    /// Whether layouts are to have few threads load the same; without it a module in which many do is marked
+    /// ([`HAS_REPLICAS`](crate::remove_layout_conversions::HAS_REPLICAS)).
+    pub few_replicas: bool,
     /// Whether descriptors have tensor maps also where pointers were measured to be faster.
     pub all_tensor_maps: bool,
 }
@@ -51,6 +54,7 @@ impl Default for Options {
             record_schedules: false,
             ahead_in_registers: true,
             leave_room: false,
+            few_replicas: false,
             all_tensor_maps: false,
         }
     }
@@ -68,6 +72,8 @@ enum Given {
     RecordSchedules,
     AheadInRegisters,
     LeaveRoom,
+    FewReplicas,
+    MarkReplicas,
     AllTensorMaps,
     /// Whether the matrix instructions of the target multiply f32 only rounded to TF32.
     RoundsSingle,
@@ -143,6 +149,8 @@ impl Entry {
             Given::RecordSchedules => options.record_schedules.to_string(),
             Given::AheadInRegisters => options.ahead_in_registers.to_string(),
             Given::LeaveRoom => options.leave_room.to_string(),
+            Given::FewReplicas => options.few_replicas.to_string(),
+            Given::MarkReplicas => (!options.few_replicas).to_string(),
             Given::AllTensorMaps => options.all_tensor_maps.to_string(),
             Given::RoundsSingle => target.is_some_and(rounds_single).to_string(),
             Given::True => true.to_string(),

@@ -28,7 +28,10 @@ pub(super) const PASSES: &[Entry] = &[
     Entry::with("tritongpu-coalesce", &[("explain", Explain)]),
     Entry::with("tritongpu-F32DotTC", &[("emu-tf32", RoundsSingle)]),
     Entry::with("tritongpu-accelerate-matmul", &[("explain", Explain)]),
-    Entry::with("tritongpu-remove-layout-conversions", &[("before-sums", True), ("explain", Explain)]),
+    Entry::with(
+        "tritongpu-remove-layout-conversions",
+        &[("before-sums", True), ("explain", Explain), ("few-replicas", FewReplicas)],
+    ),
     Entry::new("tritongpu-optimize-thread-locality"),
     Entry::new("tritongpu-optimize-dot-operands"),
     Entry::new("triton-licm"),
@@ -40,7 +43,10 @@ pub(super) const PASSES: &[Entry] = &[
     // Layouts are decided once more on what all others left.
     Entry::new("canonicalize"),
     Entry::new("cse"),
-    Entry::with("tritongpu-remove-layout-conversions", &[("explain", Explain)]),
+    Entry::with(
+        "tritongpu-remove-layout-conversions",
+        &[("explain", Explain), ("few-replicas", FewReplicas), ("mark-replicas", MarkReplicas)],
+    ),
     Entry::new("tritongpu-arrange-buffers"),
     Entry::new("tritongpu-reorder-instructions"),
     Entry::new("triton-nvidia-store-invariant-operands").when(TensorMaps),

@@ -2,11 +2,12 @@
 //! registers likely do not suffice for more. Whether loads ahead pay is known when registers are allocated: for NVIDIA GPUs both texts are assembled (`docs/ptxas.md`, "A second text"), code for AMD GPUs says what it spills (`docs/amd.md`).
 
 use super::{Artifacts, Compilation, Compiled, Metadata, Options, Passes, Stage, as_op, target_of};
-use crate::{codegen, diagnostics};
+use crate::{codegen, diagnostics, occupancy};
 use anyhow::Result;
 use linear_layout::target::{TargetDesc, Vendor};
 use std::time::Duration;
 use ttopt_passes::choice::{Candidate, Choice, Unit};
+use ttopt_passes::remove_layout_conversions::HAS_REPLICAS;
 use ttopt_passes::schedule::pass::{AHEAD_IN_REGISTERS, COPIES_AHEAD};
 
 /// Vector registers that code for AMD GPUs may spill before it is made without loads that wait in registers: as many as of NVIDIA's are few.
@@ -15,6 +16,9 @@ const LITTLE_SPILLED: u64 = 4;
 /// Registers that a kernel seems to need from which it may spill, those that an assembler needs besides included.
 const MANY_REGISTERS: u64 = 200;
 
+/// Bytes of shared memory that conversions in place of loads may take: so much leaves a multiprocessor all the CTAs that it has warps for.
+const LITTLE_SHARED: u64 = 4 << 10;
+
 /// What a kernel is made without for other code of it.
 #[derive(Clone, Copy)]
 pub(super) enum Without {
@@ -22,6 +26,8 @@ pub(super) enum Without {
     LoadsAhead,
     /// That, and all stages but the first.
     Stages,
+    /// Loads of which many threads load the same, where a conversion costs less than twice as much.
+    Replicas,
     /// Slots of rings that take one more CTA's shared memory, where a schedule is as good by all that is known.
     Slots,
 }
@@ -34,6 +40,8 @@ impl Compilation<'_, '_> {
         self.copies = module.attr(COPIES_AHEAD).is_some();
         module.remove_attr(AHEAD_IN_REGISTERS);
         module.remove_attr(COPIES_AHEAD);
+        self.replicates = module.attr(HAS_REPLICAS).is_some();
+        module.remove_attr(HAS_REPLICAS);
         if self.waits && self.is_second_wanted() {
             self.second = self.made_without(Without::LoadsAhead, self.options_of_second())?;
         }
@@ -45,6 +53,18 @@ impl Compilation<'_, '_> {
     pub(super) fn make_second_of_many_registers(&mut self, registers: u64) -> Result<()> {
         if self.copies && self.second.is_none() && registers >= MANY_REGISTERS && self.is_second_wanted() {
             self.second = self.made_without(Without::Stages, self.options_of_second())?;
+        }
+        Ok(())
+    }
+
+    /// Makes PTX in which few threads load the same, where many do and there is no other second text.
+    pub(super) fn make_second_with_few_replicas(&mut self) -> Result<()> {
+        if self.replicates && self.second.is_none() && self.is_second_wanted() {
+            let mut other = self.made_without(Without::Replicas, self.options_of_second())?;
+            if let Some(other) = &mut other {
+                other.output.splice(0..0, occupancy::WITH_FEW_REPLICAS.bytes());
+            }
+            self.second = other;
         }
         Ok(())
     }
@@ -114,7 +134,8 @@ impl Compilation<'_, '_> {
         let options = Options { print_after: Vec::new(), explain: false, second: false, ..options };
         let mut pipeline = Passes::of(&options, target);
         pipeline.leave_room = self.leaves_room || matches!(without, Without::Slots);
-        pipeline.ahead_in_registers = matches!(without, Without::Slots);
+        pipeline.ahead_in_registers = matches!(without, Without::Slots | Without::Replicas);
+        pipeline.few_replicas = matches!(without, Without::Replicas);
         if matches!(without, Without::Stages) {
             pipeline.num_stages = 1;
         }
@@ -131,6 +152,7 @@ impl Compilation<'_, '_> {
             anew: self.anew,
             waits: false,
             copies: false,
+            replicates: false,
             leaves_room: pipeline.leave_room,
             second: None,
             spills: 0,
@@ -149,14 +171,22 @@ impl Compilation<'_, '_> {
     }
 
     /// Takes the text beside the first, which is launched as `metadata` says, if that launch has all that it needs; says how long it took.
+    /// Conversions in place of loads may have a little shared memory, which both are launched with then.
     pub(super) fn take_second(&mut self, metadata: &Metadata) -> Duration {
+        let Some(second) = self.second.take() else { return Duration::ZERO };
+        let converts = occupancy::has_few_replicas(&second.output);
+        let most = if converts { metadata.shared.max(LITTLE_SHARED) } else { metadata.shared };
         let fits = |other: &Metadata| {
             let as_first = Metadata { shared: metadata.shared, ..other.clone() };
-            other.shared <= metadata.shared && as_first.to_json() == metadata.to_json()
+            other.shared <= most && as_first.to_json() == metadata.to_json()
         };
-        let Some(second) = self.second.take() else { return Duration::ZERO };
         let took = second.times.total();
-        self.made.second = second.metadata.as_ref().is_some_and(fits).then_some(second.output);
+        if let Some(shared) = second.metadata.filter(|other| fits(other)).map(|other| other.shared) {
+            self.made.second = Some(second.output);
+            if let Some(metadata) = &mut self.made.metadata {
+                metadata.shared = metadata.shared.max(shared);
+            }
+        }
         took
     }
 }

@@ -6,8 +6,9 @@
 //! chosen is what trying them one after the other would choose.
 
 use super::variants::{
-    BY_MACHINE_CODE, FASTER_WITHOUT_LOADS_AHEAD, Variant, copies_more, is_worth_a_second_cta,
-    is_worth_no_copies_ahead, is_worth_no_loads_ahead, likely_next, with_a_second_cta,
+    BY_MACHINE_CODE, FASTER_WITHOUT_LOADS_AHEAD, Variant, copies_more, has_few_replicas,
+    is_worth_a_second_cta, is_worth_few_replicas, is_worth_no_copies_ahead, is_worth_no_loads_ahead,
+    likely_next, with_a_second_cta,
 };
 use super::written_out::has_loops_that_stay;
 use super::{
@@ -147,7 +148,7 @@ pub fn best_text<'a, R: Send>(
 }
 
 /// The better one of the best text of a kernel and the best that a `second` text gives, in which no loads wait in registers for
-/// later iterations, or loops that ask for one stage have one.
+/// later iterations, loops that ask for one stage have one, or few threads load the same.
 pub fn better_of<'a, R: Send>(
     first: Chosen<'a, R>,
     second: Option<&'a [u8]>,
@@ -159,12 +160,17 @@ pub fn better_of<'a, R: Send>(
     let counts = |text: &&[u8]| text.len() <= MOST_TEXT && !has_loops_that_stay(text);
     let Some(text) = second.filter(counts).filter(|_| go_on()) else { return first };
     // Copies wait in shared memory: only what is spilled for their sake speaks against them.
-    let copies = copies_more(&first.text, text);
+    let copies = !has_few_replicas(text) && copies_more(&first.text, text);
     if copies && first.made.stack <= FEW_SPILLS {
         return first;
     }
     let Some(made) = assemble(text) else { return first };
+    let converts = has_few_replicas(text);
     let is_better = |factor: f64, text: &[u8], made: &Assembled<R>| {
+        if converts {
+            let (before, after) = ((&*first.text, &first.made.cubin[..]), (text, &made.cubin[..]));
+            return is_worth_few_replicas(before, after, limits);
+        }
         if copies {
             return is_worth_no_copies_ahead(&first.made.cubin, &made.cubin, limits.capability);
         }
@@ -181,7 +187,11 @@ pub fn better_of<'a, R: Send>(
     });
     let mut tried = first.tried;
     tried.push(candidate(
-        if copies { "with one stage" } else { "without loads that wait in registers" },
+        match (converts, copies) {
+            (true, _) => "with what several threads load handed to them by one",
+            (_, true) => "with one stage",
+            _ => "without loads that wait in registers",
+        },
         better.as_ref().map_or(stack, |better| better.made.stack),
     ));
     match better {
@@ -347,6 +357,7 @@ fn candidate(name: &str, stack: u32) -> Candidate {
 mod tests {
     use super::*;
     use crate::machine_code;
+    use crate::occupancy::WITH_FEW_REPLICAS;
     use std::sync::Mutex;
 
     /// A binary for sm_90 with so many registers of a thread and no code: an ELF file of which only the section of attributes
@@ -550,6 +561,35 @@ mod tests {
         assert!(!String::from_utf8_lossy(&first.text).contains(".minnctapersm"));
         let best = better_of(first, Some(&second), LIMITS, &assemble, &|| true);
         assert_eq!(best.text, &second[..]);
+    }
+
+    #[test]
+    fn few_replicas_are_taken_where_they_are_clearly_faster_with_as_many_warps() {
+        let first = kernel(4, "");
+        let second = [WITH_FEW_REPLICAS.as_bytes(), &kernel(8, "")].concat();
+        let place = |(registers, instructions), (registers_then, then)| {
+            let made = |text: &[u8]| {
+                let is_second = text.starts_with(WITH_FEW_REPLICAS.as_bytes());
+                let cubin = if is_second {
+                    cubin_of(registers_then, then)
+                } else {
+                    cubin_of(registers, instructions)
+                };
+                Some(Assembled { cubin, stack: 0, facts: () })
+            };
+            let first = Chosen {
+                made: made(&first).unwrap(),
+                text: Cow::Borrowed(&first[..]),
+                tried: vec![candidate("as it was bounded", 0)],
+                place: 0,
+            };
+            let best = better_of(first, Some(&second), LIMITS, &made, &|| true);
+            has_few_replicas(&best.text)
+        };
+        assert!(place((96, 130), (96, 100)) && place((128, 130), (96, 100)));
+        assert!(!place((96, 120), (96, 100)));
+        // The estimate is no guide to what fewer warps hide less.
+        assert!(!place((96, 300), (168, 100)));
     }
 
     #[test]

@@ -557,22 +557,54 @@ pub(super) const FASTER_WITHOUT_LOADS_AHEAD: f64 = 1.18;
 /// Whether the second of two texts with their binaries is `factor` times as fast as the first, in which loads run ahead in
 /// registers, and spills little more.
 pub(super) fn is_worth_no_loads_ahead(
-    (ptx, cubin): (&[u8], &[u8]),
-    (other, without): (&[u8], &[u8]),
+    with: (&[u8], &[u8]),
+    without: (&[u8], &[u8]),
     limits: Limits,
     factor: f64,
 ) -> bool {
-    let time = |ptx: &[u8], cubin: &[u8]| {
-        // The best text may have no bound.
-        let threads = read::threads(ptx)?;
-        let (found, by_registers) = (cycles(cubin, limits.capability)?, warps_of_part(threads, cubin)?);
-        let by_memory = (limits.most_ctas * warps_of(threads)) as f64 / PARTS as f64;
-        Some((found.shared_by(by_registers.min(by_memory)), found.loads))
-    };
-    let faster = time(ptx, cubin)
-        .zip(time(other, without))
-        .is_some_and(|(before, after)| is_faster_without_loads_ahead(factor, before, after));
-    faster && more_stack(cubin, without) <= STACK_APART
+    let faster = time_of(with, limits)
+        .zip(time_of(without, limits))
+        .is_some_and(|(before, after)| is_faster_without_loads_ahead(factor, &before, &after));
+    faster && more_stack(with.1, without.1) <= STACK_APART
+}
+
+/// What the estimate says of the machine code of a text, of which as many CTAs share a multiprocessor as registers and shared memory leave
+/// room for.
+struct Together {
+    /// Cycles of one of them.
+    cycles: f64,
+    /// Loads of one way through it.
+    loads: f64,
+    /// Warps that share a part of the multiprocessor.
+    warps: f64,
+}
+
+fn time_of((ptx, cubin): (&[u8], &[u8]), limits: Limits) -> Option<Together> {
+    // The best text may have no bound.
+    let threads = read::threads(ptx)?;
+    let (found, by_registers) = (cycles(cubin, limits.capability)?, warps_of_part(threads, cubin)?);
+    let by_memory = (limits.most_ctas * warps_of(threads)) as f64 / PARTS as f64;
+    let warps = by_registers.min(by_memory);
+    Some(Together { cycles: found.shared_by(warps), loads: found.loads, warps })
+}
+
+/// The first line of a text in which few threads load the same: what others load is handed to them.
+pub const WITH_FEW_REPLICAS: &str = "// What several threads load is handed to them by one.\n";
+/// By how much such a text has to be faster, by the estimate (timings: `docs/ptxas.md`).
+const FASTER_WITH_FEW_REPLICAS: f64 = 1.25;
+
+/// Whether few threads load the same in the text, in which they did before.
+pub fn has_few_replicas(ptx: &[u8]) -> bool {
+    ptx.starts_with(WITH_FEW_REPLICAS.as_bytes())
+}
+
+/// Whether the second of two texts of a kernel, each with its machine code, is clearly faster, with no fewer warps beside each other: in it
+/// few threads load the same.
+pub(super) fn is_worth_few_replicas(first: (&[u8], &[u8]), second: (&[u8], &[u8]), limits: Limits) -> bool {
+    let faster = time_of(first, limits).zip(time_of(second, limits)).is_some_and(|(before, after)| {
+        before.cycles >= FASTER_WITH_FEW_REPLICAS * after.cycles && after.warps >= before.warps
+    });
+    faster && more_stack(first.1, second.1) <= STACK_APART
 }
 
 /// Whether the first of two texts has more asynchronous copies to shared memory than the second.
@@ -603,9 +635,9 @@ fn spills_for_copies(with: usize, without: usize) -> bool {
 /// Whether code that takes `after` cycles with so many loads is `factor` times as fast as what takes `before`. Loops count as
 /// many iterations in both, so where an assembler unrolled those of the first alone, the second does only a part of the work in
 /// its cycles.
-fn is_faster_without_loads_ahead(factor: f64, before: (f64, f64), after: (f64, f64)) -> bool {
-    let unrolled = (before.1 / after.1.max(1.0)).round().max(1.0);
-    before.0 >= factor * unrolled * after.0
+fn is_faster_without_loads_ahead(factor: f64, before: &Together, after: &Together) -> bool {
+    let unrolled = (before.loads / after.loads.max(1.0)).round().max(1.0);
+    before.cycles >= factor * unrolled * after.cycles
 }
 
 #[cfg(test)]
@@ -675,10 +707,11 @@ mod tests {
     #[test]
     fn loops_that_are_unrolled_do_more_in_their_cycles() {
         // `selective_back` of `bench/gpu/unseen.py`: unrolled four times with loads ahead, and 1.5 times as fast with them.
-        assert!(!is_faster_without_loads_ahead(1.18, (3166.0, 129.0), (775.0, 30.0)));
+        let of = |cycles, loads| Together { cycles, loads, warps: 8.0 };
+        assert!(!is_faster_without_loads_ahead(1.18, &of(3166.0, 129.0), &of(775.0, 30.0)));
         // `margins_of_classes` and `pixels_and_coarser_ones`: loads ahead of the loop are a tenth of all.
-        assert!(is_faster_without_loads_ahead(1.18, (88170.0, 2641.0), (48880.0, 2401.0)));
-        assert!(is_faster_without_loads_ahead(1.18, (6100.0, 356.0), (4697.0, 324.0)));
+        assert!(is_faster_without_loads_ahead(1.18, &of(88170.0, 2641.0), &of(48880.0, 2401.0)));
+        assert!(is_faster_without_loads_ahead(1.18, &of(6100.0, 356.0), &of(4697.0, 324.0)));
     }
 
     #[test]

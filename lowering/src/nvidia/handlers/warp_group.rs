@@ -229,7 +229,8 @@ impl<'p, 'c> Emission<'p, 'c> {
             for runs in runs.chunks_mut(together.max(1)) {
                 let planned = runs.iter().map(|(run, _)| Ok((run.tile, steps(run)?)));
                 let planned = planned.collect::<Lowered<Vec<_>>>()?;
-                let fragments: Vec<_> = runs.iter_mut().map(|(_, fragment)| std::mem::take(fragment)).collect();
+                let fragments: Vec<_> =
+                    runs.iter_mut().map(|(_, fragment)| std::mem::take(fragment)).collect();
                 let sums = self.run(l, &planned, &fragments, first)?;
                 runs.iter_mut().zip(sums).for_each(|((_, fragment), sums)| *fragment = sums);
             }
