@@ -6,7 +6,7 @@
 //! first use in the basic block, never into a loop. What writes
 //! registers to freshly allocated shared memory moves up to where the registers
 //! are made, behind the loads that follow there: these are all under way before
-//! the first is waited for. Transpositions, which are free, follow what they
+//! the first is waited for. For an iter_arg that is the start of the iteration. Transpositions, which are free, follow what they
 //! transpose.
 //!
 //! Several regions that copy one tensor from outside to shared memory, or convert it to the same layout, share the copy:
@@ -77,6 +77,7 @@ fn run(module: Op<'_>, _: &Options) -> PassResult {
     }
     for op in ops.iter().filter(|op| LocalAllocOp::cast(**op).is_some_and(|alloc| alloc.src().is_some())) {
         move_after_operand(*op, behind_loads);
+        move_to_start(*op);
     }
     let machine = Machine::of(module)?;
     if let Some(target) = machine.target {
@@ -330,6 +331,20 @@ fn move_after_operand<'c>(op: Op<'c>, place: impl Fn(Op<'c>, Op<'c>) -> Op<'c>) 
     }
 }
 
+/// Moves `op`, which writes an iter_arg to new shared memory, to the start of the iteration, behind the loads there.
+fn move_to_start(op: Op<'_>) {
+    let Some(block) = op.block().filter(|block| op.operand(0).arg_block() == Some(*block)) else { return };
+    if op.num_operands() != 1 || !block.parent().is_some_and(is_loop) {
+        return;
+    }
+    match loads_before(block.first(), op) {
+        Some(last) => op.move_after(last),
+        None => {
+            block.first().filter(|first| *first != op).into_iter().for_each(|first| op.move_before(first))
+        }
+    }
+}
+
 /// Moves what dots of `function` read of buffers that nobody uses any more down to the dots, across operations at which it is
 /// short of registers. Its CTAs have `warps` warps.
 fn read_late(function: Op<'_>, warps: u64, target: &TargetDesc) {
@@ -374,13 +389,17 @@ fn is_last_use(buffer: Value<'_>, read: Op<'_>) -> bool {
     })
 }
 
-/// The last load, or write to new shared memory, between `made` and `op` that only pure operations are before.
+/// The last load, or write to new shared memory, between `made` and `op` that only pure operations are before; `made`, if there is none.
 fn behind_loads<'c>(made: Op<'c>, op: Op<'c>) -> Op<'c> {
-    let between = std::iter::successors(made.next(), |at| at.next()).take_while(|at| *at != op);
-    let mut last = made;
-    for at in between {
+    loads_before(made.next(), op).unwrap_or(made)
+}
+
+/// The last load, or write to new shared memory, from `first` to `op` that only pure operations are before.
+fn loads_before<'c>(first: Option<Op<'c>>, op: Op<'c>) -> Option<Op<'c>> {
+    let mut last = None;
+    for at in std::iter::successors(first, |at| at.next()).take_while(|at| *at != op) {
         if is_one_of!(at, LoadOp | LocalAllocOp) {
-            last = at;
+            last = Some(at);
         } else if !at.is_pure() || is_conversion(at) || at.num_regions() > 0 {
             break;
         }

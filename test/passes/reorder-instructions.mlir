@@ -35,6 +35,29 @@ module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32,
     tt.return
   }
 
+  // What writes an iter_arg to memory that is read behind other things is at the start of the iteration, behind its loads.
+  // CHECK-LABEL: @iter_arg
+  // CHECK: scf.for
+  // CHECK-NEXT: tt.load
+  // CHECK-NEXT: ttg.local_alloc %[[STATE:.*]] : (tensor<32x32xf32, #[[A:.*]]>) ->
+  // CHECK-NEXT: ttg.convert_layout %[[STATE]]
+  // CHECK-NEXT: tt.store
+  // CHECK-NEXT: ttg.local_load
+  tt.func @iter_arg(%p: tensor<32x32x!tt.ptr<f32>, #a>, %q: tensor<32x32x!tt.ptr<f32>, #b>, %x: tensor<32x32xf32, #a>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %x) -> (tensor<32x32xf32, #a>) : i32 {
+      %l = tt.load %p : tensor<32x32x!tt.ptr<f32>, #a>
+      %y = ttg.convert_layout %s : tensor<32x32xf32, #a> -> tensor<32x32xf32, #b>
+      tt.store %q, %y : tensor<32x32x!tt.ptr<f32>, #b>
+      %m = ttg.local_alloc %s : (tensor<32x32xf32, #a>) -> !ttg.memdesc<32x32xf32, #s, #smem>
+      %z = ttg.local_load %m : !ttg.memdesc<32x32xf32, #s, #smem> -> tensor<32x32xf32, #b>
+      tt.store %q, %z : tensor<32x32x!tt.ptr<f32>, #b>
+      scf.yield %l : tensor<32x32xf32, #a>
+    }
+    tt.return
+  }
+
   // Never into a loop.
   // CHECK-LABEL: @loop
   // CHECK: ttg.convert_layout
