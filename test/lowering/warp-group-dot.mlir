@@ -33,6 +33,21 @@ tt.func public @both_in_memory(%x: f32) {
   tt.return
 }
 
+// Tiles of 64 rows whose operands are both in memory are one statement, too: ptxas counts what follows a fence by itself, so that a wait
+// that leaves this dot under way would wait for the first of two tiles that have a fence each.
+// CHECK-LABEL: llvm.func @two_tiles(
+// CHECK:         "wgmma.fence.sync.aligned;{{.*}} {$0, $1, $2, $3, $4, $5, $6, $7}, {{.*}} {$0, $1, $2, $3, $4, $5, $6, $7}, {{.*}} {$8, $9, $10, $11, $12, $13, $14, $15}, {{.*}} {$8, $9, $10, $11, $12, $13, $14, $15}, {{[^{]*}};",
+// CHECK-NOT:     wgmma.fence
+// CHECK:         llvm.call_intrinsic "llvm.nvvm.wgmma.commit_group.sync.aligned"()
+tt.func public @two_tiles(%x: f32) {
+  %a = ttg.local_alloc : () -> !ttg.memdesc<128x32xf16, #rows, #smem, mutable>
+  %b = ttg.local_alloc : () -> !ttg.memdesc<32x16xf16, #columns, #smem, mutable>
+  %c = tt.splat %x : f32 -> tensor<128x16xf32, #mma>
+  %d = ttng.warp_group_dot %a, %b, %c {inputPrecision = 0 : i32, isAsync = true} : !ttg.memdesc<128x32xf16, #rows, #smem, mutable> * !ttg.memdesc<32x16xf16, #columns, #smem, mutable> -> tensor<128x16xf32, #mma>
+  %e = ttng.warp_group_dot_wait %d {pendings = 0 : i32} : tensor<128x16xf32, #mma>
+  tt.return
+}
+
 // An asynchronous dot is not waited for; its sums pass through the wait that the program has.
 // CHECK-LABEL: llvm.func @left_in_registers(
 // CHECK:         llvm.inline_asm has_side_effects "wgmma.fence.sync.aligned;\0A\09wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$16, $17, $18, $19}, $20, $21, 1, 1, 1;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,r,r,r,r,l,b"
