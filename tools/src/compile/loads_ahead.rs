@@ -1,5 +1,7 @@
-//! Kernels once more without loads that wait in registers for later iterations, with one stage where one was asked for, and with one where
-//! registers likely do not suffice for more. Whether loads ahead pay is known when registers are allocated: for NVIDIA GPUs both texts are assembled (`docs/ptxas.md`, "A second text"), code for AMD GPUs says what it spills (`docs/amd.md`).
+//! Kernels once more without loads that wait in registers for later iterations, with one stage where one was asked for, with one where
+//! registers likely do not suffice for more, and with few threads that load the same. Whether loads pay that run ahead, or that many threads
+//! make, is known when registers are allocated: for NVIDIA GPUs both texts are assembled (`docs/ptxas.md`, "A second text"), code for AMD
+//! GPUs says what it spills (`docs/amd.md`).
 
 use super::{Artifacts, Compilation, Compiled, Metadata, Options, Passes, Stage, as_op, target_of};
 use crate::{codegen, diagnostics, occupancy};
