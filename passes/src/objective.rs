@@ -258,7 +258,12 @@ const REPLICATED_ACCESSES: usize = 8;
 
 /// Whether a load is replicated: at least four lanes load the same, and a thread accesses memory at least eight times for it.
 fn is_replicated(layout: &LinearLayout, plan: &VectorPlan) -> bool {
-    plan.accesses.len() >= REPLICATED_ACCESSES
+    plan.accesses.len() >= REPLICATED_ACCESSES && may_be_replicated(layout)
+}
+
+/// The same where it is not known how many registers an access fills.
+fn may_be_replicated(layout: &LinearLayout) -> bool {
+    1 << layout.in_bits(Dim::REGISTER) >= REPLICATED_ACCESSES
         && layout.free_variable_mask(Dim::LANE).count_ones() >= REPLICATED_LANES
 }
 
@@ -337,7 +342,8 @@ impl<'c> Objective<'c> {
         Self { keeps_sums: true, ..Self::new(module) }
     }
 
-    /// The same where loads that are replicated ([`has_replicas`](Objective::has_replicas)) cost twice: they take registers, predicates and latency that are not counted.
+    /// The same where loads that are replicated ([`has_replicas`](Objective::has_replicas)) cost twice: they take registers, predicates and
+    /// latency that are not counted.
     pub fn with_few_replicas(self) -> Self {
         Self { times_replicated: 2.0, ..self }
     }
@@ -589,11 +595,9 @@ impl<'c> Objective<'c> {
         let is_one = |op: Op<'c>| {
             let ty = LoadOp::cast(op)?.result().ty().as_tensor()?;
             let layout = to_linear_layout(ty.encoding()?, &ty.shape()).ok()?;
-            // What lies side by side is one access.
-            let many = 1 << layout.in_bits(Dim::REGISTER) >= REPLICATED_ACCESSES;
-            let copies = layout.free_variable_mask(Dim::LANE).count_ones() >= REPLICATED_LANES;
-            let plan = (many && copies).then(|| plans::access(op, self.analysis(), target).ok()).flatten()?;
-            Some(is_replicated(&layout, &plan))
+            // The analysis behind a plan is made for loads that need it only.
+            let plan = || plans::access(op, self.analysis(), target).ok();
+            Some(may_be_replicated(&layout) && is_replicated(&layout, &plan()?))
         };
         module.walk(&mut |op| if is_one(op) == Some(true) { Walk::Stop } else { Walk::Advance }) == Walk::Stop
     }

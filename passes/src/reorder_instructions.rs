@@ -6,8 +6,8 @@
 //! first use in the basic block, never into a loop. What writes
 //! registers to freshly allocated shared memory moves up to where the registers
 //! are made, behind the loads that follow there: these are all under way before
-//! the first is waited for. For an iter_arg that is the start of the iteration. Transpositions, which are free, follow what they
-//! transpose.
+//! the first is waited for. For an iter_arg that is the start of the iteration.
+//! Transpositions, which are free, follow what they transpose.
 //!
 //! Several regions that copy one tensor from outside to shared memory, or convert it to the same layout, share the copy:
 //! it is made before the first of them, and the tensor's registers are free from there on.
@@ -29,7 +29,9 @@
 use crate::analysis::registers::{
     REGISTERS, RESERVED, is_element_by_element, is_short_of_registers, short_of_registers,
 };
-use crate::ir_util::{fills_constant_buffer, is_dot, is_loop, layout_of, operations_in_dominance_order};
+use crate::ir_util::{
+    fills_constant_buffer, in_block, is_dot, is_loop, layout_of, operations_in_dominance_order,
+};
 use crate::loads_early::load_early;
 use crate::machine::Machine;
 use crate::plans::{LINE_BY_LINE, scratch_bytes};
@@ -41,7 +43,7 @@ use crate::sink_loads::sink_loads;
 use linear_layout::Dim;
 use linear_layout::target::{TargetDesc, Vendor};
 use mlir_host::hash::{FastMap, FastSet};
-use mlir_host::ir::{Attr, Block, Op, Value, Walk};
+use mlir_host::ir::{Attr, Op, Value, Walk};
 use mlir_host::is_one_of;
 use mlir_host::match_op;
 use mlir_host::pass::{Options, PassDef, PassResult};
@@ -316,11 +318,6 @@ pub fn first_user<'c>(op: Op<'c>) -> Option<Op<'c>> {
     users.reduce(earlier)
 }
 
-/// The operation of `block` that is `op` or has it inside.
-fn in_block<'c>(op: Op<'c>, block: Block<'c>) -> Option<Op<'c>> {
-    if op.block() == Some(block) { Some(op) } else { op.ancestor(|op| op.block() == Some(block)) }
-}
-
 /// Moves `op` to where its first operand is made, in the same block: behind what `place` names for that and `op`.
 fn move_after_operand<'c>(op: Op<'c>, place: impl Fn(Op<'c>, Op<'c>) -> Op<'c>) {
     let Some(made) = op.operand(0).def_op() else { return };
@@ -337,11 +334,10 @@ fn move_to_start(op: Op<'_>) {
     if op.num_operands() != 1 || !block.parent().is_some_and(is_loop) {
         return;
     }
-    match loads_before(block.first(), op) {
-        Some(last) => op.move_after(last),
-        None => {
-            block.first().filter(|first| *first != op).into_iter().for_each(|first| op.move_before(first))
-        }
+    if let Some(last) = loads_before(block.first(), op) {
+        op.move_after(last);
+    } else if let Some(first) = block.first().filter(|first| *first != op) {
+        op.move_before(first);
     }
 }
 

@@ -527,9 +527,10 @@ impl<'c> Source<'c> {
     ) -> Result<Budget, String> {
         let function = enclosing_function(self.op).unwrap_or(self.op);
         let outer = std::iter::successors(self.op.parent(), |op| op.parent());
-        let programs = outer.filter_map(|op| programs_of_tiles(op, target)).min().unwrap_or(u64::MAX);
-        // Who takes tile after tile is launched as often as there are multiprocessors.
-        let programs = if self.over_tiles { 1 } else { programs };
+        // Who takes tile after tile in one loop is launched as often as there are multiprocessors.
+        let own = self.over_tiles.then_some(1);
+        let programs =
+            outer.filter_map(|op| programs_of_tiles(op, target)).chain(own).min().unwrap_or(u64::MAX);
         Ok(Budget {
             stages,
             wanted: stages,

@@ -62,11 +62,10 @@ impl Compilation<'_, '_> {
     /// Makes PTX in which few threads load the same, where many do and there is no other second text.
     pub(super) fn make_second_with_few_replicas(&mut self) -> Result<()> {
         if self.replicates && self.second.is_none() && self.is_second_wanted() {
-            let mut other = self.made_without(Without::Replicas, self.options_of_second())?;
-            if let Some(other) = &mut other {
-                other.output.splice(0..0, occupancy::WITH_FEW_REPLICAS.bytes());
+            self.second = self.made_without(Without::Replicas, self.options_of_second())?;
+            if let Some(second) = &mut self.second {
+                second.output.splice(0..0, occupancy::WITH_FEW_REPLICAS.bytes());
             }
-            self.second = other;
         }
         Ok(())
     }

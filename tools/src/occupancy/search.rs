@@ -160,22 +160,22 @@ pub fn better_of<'a, R: Send>(
     let counts = |text: &&[u8]| text.len() <= MOST_TEXT && !has_loops_that_stay(text);
     let Some(text) = second.filter(counts).filter(|_| go_on()) else { return first };
     // Copies wait in shared memory: only what is spilled for their sake speaks against them.
-    let copies = !has_few_replicas(text) && copies_more(&first.text, text);
+    let converts = has_few_replicas(text);
+    let copies = !converts && copies_more(&first.text, text);
     if copies && first.made.stack <= FEW_SPILLS {
         return first;
     }
     let Some(made) = assemble(text) else { return first };
-    let converts = has_few_replicas(text);
     let is_better = |factor: f64, text: &[u8], made: &Assembled<R>| {
-        if converts {
-            let (before, after) = ((&*first.text, &first.made.cubin[..]), (text, &made.cubin[..]));
-            return is_worth_few_replicas(before, after, limits);
-        }
         if copies {
             return is_worth_no_copies_ahead(&first.made.cubin, &made.cubin, limits.capability);
         }
         let (before, after) = ((&*first.text, &first.made.cubin[..]), (text, &made.cubin[..]));
-        is_worth_no_loads_ahead(before, after, limits, factor)
+        if converts {
+            is_worth_few_replicas(before, after, limits)
+        } else {
+            is_worth_no_loads_ahead(before, after, limits, factor)
+        }
     };
     // What is slower at first is not looked into, but where registers for what runs ahead go to the stack: of such a text some orders spill much less than others.
     let stack = made.stack;

@@ -323,40 +323,33 @@ impl<'p, 'c> Emission<'p, 'c> {
         first: Value<'c>,
     ) -> Lowered<Vec<Vec<Value<'c>>>> {
         let always = l.emit.const_int(1, 1)?;
-        let mut descriptors = Vec::new();
-        for ([row, column], steps) in planned {
-            for step in *steps {
-                let left = match &mut self.left {
-                    Left::Shared(tiles) => Some((tiles.tile(l, [*row, step.k])?, tiles.plan.transposed)),
-                    Left::Registers { .. } => None,
-                };
-                descriptors.push((left, self.right.tile(l, [*column, step.k])?));
-            }
+        // Each instruction's tile, step and accumulators, and whether it is the first of its run.
+        let (mut places, mut begin) = (Vec::new(), 0);
+        for ((tile, planned), fragment) in planned.iter().zip(sums) {
+            let end = begin + fragment.len();
+            places.extend(planned.iter().enumerate().map(|(i, step)| (*tile, step, begin..end, i == 0)));
+            begin = end;
         }
-        let mut descriptors = descriptors.into_iter();
-        let (mut steps, mut begin) = (Vec::with_capacity(descriptors.len()), 0);
-        for ((_, planned), fragment) in planned.iter().zip(sums) {
-            let sums = begin..begin + fragment.len();
-            begin = sums.end;
-            for (i, (step, (left, right))) in planned.iter().zip(&mut descriptors).enumerate() {
-                let a = match (left, &self.left) {
-                    (Some((descriptor, transposed)), _) => WarpGroupFragment::Shared(descriptor, transposed),
-                    (None, Left::Registers { fragments, .. }) => match fragments.get(&step.a) {
-                        Some(fragment) => WarpGroupFragment::Registers(fragment),
-                        None => return unsupported("a fragment of the left operand is missing"),
-                    },
-                    (None, Left::Shared(_)) => {
-                        return internal("an operand in shared memory has no descriptor");
-                    }
-                };
-                let b = WarpGroupFragment::Shared(right, self.right.plan.transposed);
-                steps.push(WarpGroupStep {
-                    sums: sums.clone(),
-                    a,
-                    b,
-                    adds: if i == 0 { first } else { always },
-                });
-            }
+        let mut descriptors = Vec::with_capacity(places.len());
+        for ([row, column], step, ..) in &places {
+            let left = match &mut self.left {
+                Left::Shared(tiles) => Some((tiles.tile(l, [*row, step.k])?, tiles.plan.transposed)),
+                Left::Registers { .. } => None,
+            };
+            descriptors.push((left, self.right.tile(l, [*column, step.k])?));
+        }
+        let mut steps = Vec::with_capacity(places.len());
+        for ((_, step, sums, is_first), (left, right)) in places.into_iter().zip(descriptors) {
+            let a = match (left, &self.left) {
+                (Some((descriptor, transposed)), _) => WarpGroupFragment::Shared(descriptor, transposed),
+                (None, Left::Registers { fragments, .. }) => match fragments.get(&step.a) {
+                    Some(fragment) => WarpGroupFragment::Registers(fragment),
+                    None => return unsupported("a fragment of the left operand is missing"),
+                },
+                (None, Left::Shared(_)) => return internal("an operand in shared memory has no descriptor"),
+            };
+            let b = WarpGroupFragment::Shared(right, self.right.plan.transposed);
+            steps.push(WarpGroupStep { sums, a, b, adds: if is_first { first } else { always } });
         }
         let multiply = WarpGroupMultiply { shape: self.plan.shape, types: &self.types, steps };
         let mut all = self.groups.multiply(&mut l.emit, &multiply, &sums.concat())?.into_iter();
